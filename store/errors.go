@@ -1,0 +1,34 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers branch on.
+var (
+	ErrLost      = errors.New("store: not held")
+	ErrNoLeader  = errors.New("store: no leader")
+	ErrEnded     = errors.New("store: session has ended")
+	ErrStale     = errors.New("store: a later commit of this lease has been applied")
+	ErrGap       = errors.New("store: records have been lost")
+	ErrTooLarge  = errors.New("store: over a limit")
+	ErrFull      = errors.New("store: inbox full")
+	ErrPermanent = errors.New("store: asking again will not help") // wrapped by errors that say what to do
+)
+
+// HeldError says who holds the lease.
+type HeldError struct{ Leader Leader }
+
+// Error names the leader.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("store: lease is held by %s for at most %v", e.Leader.Replica, e.Leader.Remaining)
+}
+
+// Permanent wraps err, which may be nil, as one that no retry heals; remedy tells a person what to do.
+func Permanent(remedy string, err error) error {
+	if err == nil {
+		return fmt.Errorf("%s (%w)", remedy, ErrPermanent)
+	}
+	return fmt.Errorf("%w: %s (%w)", err, remedy, ErrPermanent)
+}
