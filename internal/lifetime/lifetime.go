@@ -1,0 +1,224 @@
+// Package lifetime holds a grant of the store that ends unless it is extended: a term's lease and a replica's session
+// are both one.
+//
+// A grant that was asked for at sent and given for ttl has the deadline
+//
+//	deadline = sent + ttl − Drift(ttl)
+//
+// after which the store may have given the same thing to somebody else. A lifetime ends Guard(ttl) before that: whoever
+// works under it has the guard to stop. Elapsed time is the larger of the monotonic and the wall-clock time since sent,
+// because the monotonic clock stands still while a Linux machine is suspended and the wall clock can be set back.
+package lifetime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/world"
+)
+
+// Drift is how much of ttl is given away to clocks that run at different rates: 1 % and 2 ms.
+func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
+
+// Guard is how long before its deadline a lifetime of ttl ends: a tenth, at least 50 ms.
+func Guard(ttl time.Duration) time.Duration { return max(50*time.Millisecond, ttl/10) }
+
+// Lifetime is a grant and its extensions. Its methods are safe for concurrent use and do no I/O.
+type Lifetime struct {
+	world    *world.World
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	onExpire error
+	doubts   bool          // the wall clock alone raises a doubt instead of ending it
+	doubted  chan struct{} // receives when a doubt arises
+
+	mu      sync.Mutex
+	timer   *time.Timer   // looks at the clocks; nil before the first grant
+	sent    world.Instant // of the last grant
+	length  time.Duration // from sent to the deadline
+	guard   time.Duration
+	suspect time.Time // when the doubt arose; zero without one
+	cause   error     // why it is over; nil while it is not
+}
+
+// New starts a lifetime that was asked for at sent and granted for ttl. Its context is a child of parent; onExpire is
+// the cause when it ends for want of an extension. It ends when either clock says so.
+func New(parent context.Context, sent world.Instant, ttl time.Duration, onExpire error) *Lifetime {
+	l := newLifetime(parent, onExpire)
+	l.mu.Lock()
+	l.grant(sent, ttl)
+	l.look()
+	l.arm()
+	l.unlock()
+	return l
+}
+
+// Waiting returns a lifetime that begins with its first extension and is not valid before. When only the wall clock
+// says that it is over, it is suspect: not valid, but an extension asked for since then makes it valid again; it ends
+// without one within Guard.
+func Waiting(parent context.Context, onExpire error) *Lifetime {
+	l := newLifetime(parent, onExpire)
+	l.doubts = true
+	return l
+}
+
+func newLifetime(parent context.Context, onExpire error) *Lifetime {
+	l := &Lifetime{world: world.From(parent), onExpire: onExpire, doubted: make(chan struct{}, 1)}
+	l.ctx, l.cancel = context.WithCancelCause(parent)
+	return l
+}
+
+// Extend moves the deadline to that of a later grant and reports whether the lifetime goes on. Once it is over nothing
+// revives it, and a grant that has run out on arrival is worth nothing. The deadline moves to an earlier time too.
+func (l *Lifetime) Extend(sent world.Instant, ttl time.Duration) bool {
+	l.mu.Lock()
+	defer l.unlock()
+	l.look()
+	if l.cause != nil {
+		return false
+	}
+	if _, mono := l.world.Since(sent); mono >= ttl-Drift(ttl)-Guard(ttl) {
+		return true
+	}
+	l.grant(sent, ttl)
+	l.look()
+	l.arm()
+	return l.cause == nil
+}
+
+// Context is cancelled when the lifetime ends, guard before its deadline, by a timer that waits for no I/O; the cause
+// tells why.
+func (l *Lifetime) Context() context.Context { return l.ctx }
+
+// Valid compares the clocks and reports whether the grant certainly holds. The first false, save that of a suspect or
+// a waiting lifetime, has cancelled the context with its cause before it returns.
+func (l *Lifetime) Valid() bool {
+	l.mu.Lock()
+	defer l.unlock()
+	return l.look()
+}
+
+// Remaining returns how long Valid goes on being true without an extension.
+func (l *Lifetime) Remaining() time.Duration {
+	l.mu.Lock()
+	defer l.unlock()
+	if !l.look() {
+		return 0
+	}
+	elapsed, _ := l.world.Since(l.sent)
+	return max(0, l.length-l.guard-elapsed)
+}
+
+// Patience returns how long the lifetime waits for an extension before it ends: Remaining, or what is left of the
+// guard while it is suspect.
+func (l *Lifetime) Patience() time.Duration {
+	l.mu.Lock()
+	defer l.unlock()
+	switch {
+	case l.look():
+		elapsed, _ := l.world.Since(l.sent)
+		return max(0, l.length-l.guard-elapsed)
+	case l.cause == nil && !l.suspect.IsZero():
+		return max(0, l.guard-time.Since(l.suspect))
+	}
+	return 0
+}
+
+// UntilDeadline returns the time to the deadline itself, a guard after Valid has ended: what releases, last commits and
+// kills may still use. It goes on counting when the lifetime is over.
+func (l *Lifetime) UntilDeadline() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	elapsed, _ := l.world.Since(l.sent)
+	return max(0, l.length-elapsed)
+}
+
+// Over returns why the lifetime has ended, or nil when it has not.
+func (l *Lifetime) Over() error {
+	l.mu.Lock()
+	defer l.unlock()
+	l.look()
+	return l.cause
+}
+
+// Suspect receives when the wall clock alone says that the lifetime is over: an extension must be asked for at once.
+func (l *Lifetime) Suspect() <-chan struct{} { return l.doubted }
+
+// End ends the lifetime now; a cause that it had before stands.
+func (l *Lifetime) End(cause error) {
+	l.mu.Lock()
+	defer l.unlock()
+	l.look()
+	if l.cause == nil {
+		l.cause = cause
+	}
+}
+
+// grant notes a grant; mu is held.
+func (l *Lifetime) grant(sent world.Instant, ttl time.Duration) {
+	l.sent, l.length, l.guard = sent, ttl-Drift(ttl), Guard(ttl)
+}
+
+// look compares the clocks with the deadline, notes what they say, and reports whether the grant holds; mu is held.
+func (l *Lifetime) look() bool {
+	if l.cause != nil || l.guard == 0 {
+		return false
+	}
+	elapsed, mono := l.world.Since(l.sent)
+	switch end := l.length - l.guard; {
+	case elapsed < end:
+		l.suspect = time.Time{}
+		return true
+	case mono >= end || !l.doubts:
+		l.cause = l.onExpire
+	case l.suspect.IsZero():
+		l.suspect = time.Now()
+		select {
+		case l.doubted <- struct{}{}:
+		default:
+		}
+		l.arm()
+	case time.Since(l.suspect) >= l.guard:
+		l.cause = l.onExpire
+	}
+	return false
+}
+
+// arm sets the timer to the next time at which the clocks must be compared; mu is held. It comes at least once a guard,
+// because a timer sleeps through a suspended machine's lease.
+func (l *Lifetime) arm() {
+	if l.cause != nil {
+		return
+	}
+	_, mono := l.world.Since(l.sent)
+	next := min(l.length-l.guard-mono, l.guard)
+	if !l.suspect.IsZero() {
+		next = min(next, l.guard-time.Since(l.suspect))
+	}
+	if l.timer == nil {
+		l.timer = time.AfterFunc(next, l.tick)
+	} else {
+		l.timer.Reset(next)
+	}
+}
+
+func (l *Lifetime) tick() {
+	l.mu.Lock()
+	defer l.unlock()
+	l.look()
+	l.arm()
+}
+
+// unlock releases mu; a lifetime that is over has its context cancelled before anyone is told so.
+func (l *Lifetime) unlock() {
+	cause, timer := l.cause, l.timer
+	l.mu.Unlock()
+	if cause == nil {
+		return
+	}
+	if timer != nil {
+		timer.Stop()
+	}
+	l.cancel(cause)
+}
