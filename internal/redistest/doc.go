@@ -1,0 +1,7 @@
+// Package redistest starts private redis-server processes, found on the PATH, and puts a network between them and their
+// clients that can be broken at will.
+//
+// A Server listens on loopback only, in a directory of its own, on a port below the range that the kernel hands out by
+// itself, so that packages tested in parallel do not meet. On Linux the kernel kills it when the process that started it
+// dies. A Proxy forwards connections and loses, holds, delays or cuts what they carry, in either direction.
+package redistest

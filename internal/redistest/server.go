@@ -1,0 +1,215 @@
+//go:build unix
+
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startLimit is how long a server may take until it accepts connections.
+const startLimit = 20 * time.Second
+
+// Config says which server to start; the zero value keeps nothing on disk.
+type Config struct {
+	AppendOnly bool     // keep an append-only file, so that Restart finds the data
+	Args       []string // further arguments of redis-server, such as "--requirepass", "x"
+}
+
+// Server is a redis-server process. Its methods are safe for concurrent use, but those that start and end the process
+// are meant for one goroutine at a time.
+type Server struct {
+	cfg  Config
+	dir  string
+	port int
+
+	mu      sync.Mutex
+	process *process // nil when none runs
+	clients []*redis.Client
+}
+
+// New starts a server and waits until it accepts connections; Close ends it.
+func New(cfg Config) (*Server, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return nil, fmt.Errorf("redistest: redis-server is not on the PATH; install it: apt-get install -y redis-server (%w)", err)
+	}
+	dir, err := os.MkdirTemp("", "redistest-")
+	if err != nil {
+		return nil, fmt.Errorf("redistest: %w", err)
+	}
+	s := &Server{cfg: cfg, dir: dir}
+	for range 20 {
+		s.port = 10_000 + rand.IntN(20_000)
+		if err = s.Restart(); err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	return nil, errors.Join(err, os.RemoveAll(dir))
+}
+
+// Addr returns the server's host and port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// URL returns the server's address as redis.ParseURL takes it.
+func (s *Server) URL() string { return "redis://" + s.Addr() }
+
+// Dir returns the directory that holds the server's data.
+func (s *Server) Dir() string { return s.dir }
+
+// Client returns a new client of the server with default options, less those that change changes; Close closes it.
+func (s *Server) Client(change ...func(*redis.Options)) *redis.Client {
+	opts := &redis.Options{Addr: s.Addr()}
+	for _, c := range change {
+		c(opts)
+	}
+	client := redis.NewClient(opts)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients = append(s.clients, client)
+	return client
+}
+
+// Stop freezes the process (SIGSTOP): connections are still accepted by the kernel, and nothing is answered.
+func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+
+// Cont thaws the process (SIGCONT).
+func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
+
+// Kill ends the process as a crash does (SIGKILL) and waits until it is gone.
+func (s *Server) Kill() {
+	s.signal(syscall.SIGKILL)
+	s.mu.Lock()
+	p := s.process
+	s.process = nil
+	s.mu.Unlock()
+	if p != nil {
+		<-p.done
+	}
+}
+
+// Restart kills the process, starts another on the same port and directory, and waits until it accepts connections. What
+// the directory holds is loaded: everything with AppendOnly, nothing otherwise.
+func (s *Server) Restart() error {
+	if err := s.Launch(); err != nil {
+		return err
+	}
+	return s.Wait()
+}
+
+// RestartEmpty is Restart after the loss of all data.
+func (s *Server) RestartEmpty() error {
+	s.Kill()
+	files, err := filepath.Glob(filepath.Join(s.dir, "*"))
+	if err != nil {
+		return fmt.Errorf("redistest: %w", err)
+	}
+	for _, f := range files {
+		if err := os.RemoveAll(f); err != nil {
+			return fmt.Errorf("redistest: %w", err)
+		}
+	}
+	return s.Restart()
+}
+
+// Launch is Restart without the waiting, to see what a server answers that is still loading; Wait waits.
+func (s *Server) Launch() error {
+	s.Kill()
+	persistence := "no"
+	if s.cfg.AppendOnly {
+		persistence = "yes"
+	}
+	args := append([]string{
+		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", persistence, "--daemonize", "no", "--logfile", "",
+	}, s.cfg.Args...)
+	p, err := start(args)
+	if err != nil {
+		return fmt.Errorf("redistest: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = p
+	return nil
+}
+
+// Wait waits until the process that Launch has started accepts connections and has loaded its data.
+func (s *Server) Wait() error {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	if p == nil {
+		return errors.New("redistest: no process was launched")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	err := p.wait(ctx)
+	if err != nil {
+		s.Kill()
+	}
+	return err
+}
+
+// Close ends the process and its clients and removes its directory.
+func (s *Server) Close() error {
+	s.Kill()
+	s.mu.Lock()
+	clients := s.clients
+	s.clients = nil
+	s.mu.Unlock()
+	errs := []error{os.RemoveAll(s.dir)}
+	for _, c := range clients {
+		if err := c.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		s.process.signal(sig)
+	}
+}
+
+// start runs redis-server on a thread that lives as long as the process: the kernel takes the end of that thread for the
+// death of the parent.
+func start(args []string) (*process, error) {
+	p := &process{ready: make(chan struct{}), done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		cmd := exec.Command("redis-server", args...)
+		cmd.Stdout, cmd.Stderr = p, p
+		cmd.SysProcAttr = attributes()
+		err := cmd.Start()
+		p.command = cmd
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // says how it was killed
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
