@@ -1,0 +1,92 @@
+# Bare `make` prints the targets.
+
+# Every directory with a go.mod: `go test ./...` passes over nested modules in silence. `make modules` compares.
+MODULES := tools bench .
+
+# Limit of one package's tests. The whole of it takes a few minutes on two cores.
+TIMEOUT ?= 15m
+FUZZTIME ?= 30s
+
+LIBRARIES := ./store/... ./schedule/... ./election/... ./scheduler/...
+LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup modules test lint fmt cross fuzz-seeds fuzz cover demo bench bench-peers
+
+help: ## print this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Shell function `need COMMAND PACKAGES`: installs the packages when the command is missing and this user may.
+define need
+need() { \
+	command -v "$$1" >/dev/null && return; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "$$1 is missing: installing $$2"; \
+		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		apt-get -qq update && apt-get -qqy install --no-install-recommends $$2 >/dev/null && command -v "$$1" >/dev/null && return; \
+		echo "$$1 could not be installed" >&2; \
+	fi; \
+	echo "$$1 is missing; install it with: sudo apt-get install --no-install-recommends $$2" >&2; \
+	exit 1; \
+}
+endef
+
+setup: ## install what the tests need (redis-server, gcc), or say how
+	@$(need); need redis-server redis-server; need gcc "gcc libc6-dev"
+
+modules: ## fail when a directory with a go.mod is not on the list MODULES
+	@listed=$$(printf '%s\n' $(MODULES) | sort); \
+	found=$$(git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod' | \
+		while read -r f; do [ ! -e "$$f" ] || dirname "$$f"; done | sort); \
+	if [ "$$listed" != "$$found" ]; then \
+		echo "the list MODULES of the Makefile (<) and the directories with a go.mod (>) differ:" >&2; \
+		diff <(echo "$$listed") <(echo "$$found") >&2 || true; exit 1; \
+	fi
+
+test: setup modules ## every test of every module, with the race detector
+	@failed=; for m in $(MODULES); do \
+		echo "== go test -race ./... in $$m"; \
+		go -C $$m test -race -timeout $(TIMEOUT) ./... || failed="$$failed $$m"; \
+	done; [ -z "$$failed" ] || { echo "tests failed in:$$failed" >&2; exit 1; }
+
+lint: modules ## gofmt, vet, fix, tidy, golangci-lint (staticcheck, import direction, ...)
+	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt -w is needed on:" >&2; echo "$$out" >&2; exit 1; }
+	@for m in $(MODULES); do \
+		echo "== vet, fix, tidy and golangci-lint in $$m"; \
+		go -C $$m vet ./...; \
+		go -C $$m fix -diff ./...; \
+		go -C $$m mod tidy -diff; \
+		(cd $$m && $(LINTER) run --config $(CURDIR)/.golangci.yml ./...); \
+	done
+
+fmt: ## rewrite the source as gofmt and go fix want it
+	@gofmt -w .
+	@for m in $(MODULES); do go -C $$m fix ./...; done
+
+cross: ## compile for macOS, and the libraries for Windows
+	@echo "== darwin: everything"; GOOS=darwin CGO_ENABLED=0 go build ./...
+	@echo "== windows: $(LIBRARIES)"; GOOS=windows CGO_ENABLED=0 go build $(LIBRARIES)
+
+fuzz-seeds: ## run the committed seeds of all fuzz targets
+	@go test -run '^Fuzz' ./...
+
+fuzz: ## run each fuzz target for FUZZTIME (30s)
+	@go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | while read -r p; do \
+		{ go test -list '^Fuzz' "$$p" </dev/null | grep '^Fuzz' || true; } | while read -r f; do \
+			echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) "$$p" </dev/null; \
+		done; \
+	done
+
+cover: ## test coverage by function, in cover.out
+	@go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
+
+demo: ## three replicas, an every-second job, and a leader that is killed, frozen and asked to leave
+	@go run ./cmd/singleton demo
+
+bench: ## the benchmarks
+	@go -C bench test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: setup ## lost and doubled ticks of the usual set-ups, measured (about 15 minutes)
+	@go -C bench run ./peers
