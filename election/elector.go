@@ -3,7 +3,13 @@ package election
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
+	"time"
 
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -17,10 +23,49 @@ var (
 	ErrNotRunning = errors.New("election: Run is not running")                     // from Hold
 )
 
+// The cool-down of a replica that has given up leadership, so that another one leads first.
+const (
+	coolDown     = time.Second // long enough for a follower to hear of the free lease and to take it
+	longCoolDown = time.Minute
+)
+
+// lead is the work of a leader.
+type lead func(context.Context, *Term) error
+
 // Elector campaigns for a group; its methods are safe for concurrent use.
 type Elector struct {
 	leases store.Leases
+	ledger store.Ledger // nil when leases keeps no sessions
 	cfg    Config
+	queue  queue
+	wake   chan struct{} // the lease may be free
+	freed  chan struct{} // the last hold has been released
+	keeps  sync.WaitGroup
+
+	// What only Run's goroutine uses.
+	world *world.World
+	pulse pulse
+	cool  backoff.BackOff // grows with each term in a row that its work has ended
+	floor uint64          // the highest token seen
+	told  store.Leader    // whom LeaderChanged has named last
+	far   uint64          // token of the leader whose far expiry has been logged
+	idle  time.Duration   // the session wanted while nothing holds it
+
+	mu       sync.Mutex
+	running  bool
+	open     bool            // Hold is possible
+	base     context.Context // Run's, without its end
+	id       string
+	drawn    *world.World // what drew id
+	used     bool         // id has been given to the store
+	started  bool         // the store has answered for id: its session is only refreshed from now on
+	session  *Session     // the current one
+	holds    int          // of all sessions
+	renewing bool         // a term's renewals keep the session
+	keeper   *keeper
+	term     *Term     // until its lease is released
+	overdue  *Term     // its work goes on past its lease
+	due      time.Time // when the loop moves on at the latest; zero when that is up to others
 }
 
 // New returns an elector that campaigns once Run is called. Its errors are about cfg.
@@ -28,7 +73,15 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	return &Elector{leases: leases, cfg: cfg}, nil
+	e := &Elector{leases: leases, cfg: cfg, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+	e.ledger, _ = leases.(store.Ledger)
+	e.cfg.Logger = cfg.Logger.With("group", cfg.Group)
+	e.queue.log = e.cfg.Logger
+	e.draw(world.From(context.Background()))
+	if cfg.Lease < shortLease {
+		e.log(slog.LevelWarn, "lease is short: brief pauses of a process or the network will end terms", "lease", cfg.Lease)
+	}
+	return e, nil
 }
 
 // Run campaigns, calls lead while this replica leads, and starts over. It returns nil once ctx has ended or lead has
@@ -42,17 +95,126 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 //
 // Run may be called again after it has returned; a second one at the same time is an error.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context, *Term) error) error {
-	return ErrNotRunning // being built
+	if err := e.begin(ctx); err != nil {
+		return err
+	}
+	err := e.loop(ctx, lead)
+	e.end()
+	return err
+}
+
+// loop is the state machine: it campaigns, serves a term, cools down where the term's end asks for it, and campaigns
+// again.
+func (e *Elector) loop(ctx context.Context, lead lead) error {
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for subscribed := false; ctx.Err() == nil; {
+		won, err := e.campaign(ctx, watching, &subscribed)
+		if won == nil {
+			return err
+		}
+		end := e.serve(ctx, lead, won)
+		switch {
+		case end.stop || end.fault != nil:
+			return end.fault
+		case end.failed:
+			e.rest(ctx, e.cool.NextBackOff())
+		case end.resigned:
+			e.rest(ctx, coolDown)
+		}
+		if end.lasted > longCoolDown {
+			e.cool.Reset()
+		}
+	}
+	return nil
+}
+
+// rest lets another replica lead first.
+func (e *Elector) rest(ctx context.Context, d time.Duration) {
+	d = e.world.Between(d, d+d/4)
+	e.expect(d)
+	rest(ctx, d, nil)
+}
+
+// begin prepares a Run.
+func (e *Elector) begin(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running {
+		return errors.New("election: Run is running already")
+	}
+	e.running, e.open = true, true
+	e.base = context.WithoutCancel(ctx)
+	e.world = world.From(ctx)
+	e.pulse = pulse{world: e.world, failed: e.complaint("store does not answer")}
+	e.cool = backoff.NewExponentialBackOff(backoff.WithInitialInterval(coolDown), backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(longCoolDown), backoff.WithMaxElapsedTime(0), backoff.WithRandomizationFactor(0))
+	e.told, e.far, e.idle = store.Leader{}, 0, min(3*e.cfg.Lease, store.MaxDuration)
+	if e.used || e.drawn != e.world {
+		e.draw(e.world)
+	}
+	e.session = e.newSession()
+	return nil
+}
+
+// end waits until nothing of a Run is left.
+func (e *Elector) end() {
+	for !e.close() {
+		<-e.freed
+	}
+	e.keeps.Wait()
+	e.queue.wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.session.life.End(ErrNotRunning)
+	e.running, e.due = false, time.Time{}
+}
+
+// close refuses further holds when none is out.
+func (e *Elector) close() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.due = time.Time{}
+	e.open = e.holds > 0
+	return !e.open
+}
+
+// draw takes a new ID; mu is held, save in New.
+func (e *Elector) draw(w *world.World) {
+	e.id, e.drawn = e.cfg.ID+"-"+w.Suffix(), w
+	e.used, e.started = false, false
 }
 
 // Resign ends the current term with the cause ErrResigned, waits until its work has returned and the lease has been
-// released, and lets another replica lead first: this one campaigns again after a cool-down. It returns nil at once when
-// this replica does not lead, and the cause of ctx when that ends first; the term ends all the same. Lead itself must not
-// call it: it would wait for itself.
-func (e *Elector) Resign(ctx context.Context) error { return nil }
+// released, and lets another replica lead first: this one campaigns again after a cool-down of a second. It returns nil
+// at once when this replica has no term, and the cause of ctx when that ends first; the term ends all the same. Lead
+// itself must not call it: it would wait for itself.
+func (e *Elector) Resign(ctx context.Context) error {
+	e.mu.Lock()
+	t := e.term
+	e.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	t.cancel(ErrResigned)
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // Term returns the current term, or nil while this replica does not lead.
-func (e *Elector) Term() *Term { return nil }
+func (e *Elector) Term() *Term {
+	e.mu.Lock()
+	t := e.term
+	e.mu.Unlock()
+	if t == nil || !t.Valid() {
+		return nil
+	}
+	return t
+}
 
 // Leader asks the store who leads; store.ErrNoLeader when nobody does.
 func (e *Elector) Leader(ctx context.Context) (store.Leader, error) {
@@ -61,9 +223,8 @@ func (e *Elector) Leader(ctx context.Context) (store.Leader, error) {
 
 // ID returns the replica's unique ID. It changes when the replica needs another session: at a second Run, and when the
 // one it had has ended.
-func (e *Elector) ID() string { return e.cfg.ID }
-
-// Check returns nil while all is well: use it for liveness. It returns an error that wraps ErrOverdue when work goes on
-// past its lease, and another one when Run's loop stands still. That the store does not answer is no failure: a restart
-// of this process would not heal it.
-func (e *Elector) Check() error { return nil }
+func (e *Elector) ID() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.id
+}

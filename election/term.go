@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/lifetime"
@@ -10,8 +11,24 @@ import (
 
 // Term is one period of leadership; its methods are safe for concurrent use and do no I/O.
 type Term struct {
-	lease store.Lease
-	life  *lifetime.Lifetime
+	lease   store.Lease
+	session *Session
+	life    *lifetime.Lifetime
+	clock   atomic.Pointer[clock]
+
+	ctx    context.Context // of lead: ends with life, and on a stop or Resign
+	cancel context.CancelCauseFunc
+	asked  time.Time // when the lease was
+
+	reported bool // that it is lost
+
+	done chan struct{} // closed when the lease has been released, or is over
+}
+
+// clock is what a reply said about the store's clock.
+type clock struct {
+	store time.Time
+	local time.Time // when the reply came
 }
 
 // Token returns the fencing token. It is greater than that of every earlier term of the group.
@@ -33,4 +50,7 @@ func (t *Term) Context() context.Context { return t.life.Context() }
 
 // StoreTime returns the store's clock as far as it is known: what the last renewal brought and the time since its reply.
 // It is behind by at most that renewal's round trip, and never ahead.
-func (t *Term) StoreTime() time.Time { return time.Time{} }
+func (t *Term) StoreTime() time.Time {
+	c := t.clock.Load()
+	return c.store.Add(time.Since(c.local))
+}

@@ -12,6 +12,7 @@ package lifetime
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -110,8 +111,8 @@ func (l *Lifetime) Remaining() time.Duration {
 	return max(0, l.length-l.guard-elapsed)
 }
 
-// Patience returns how long the lifetime waits for an extension before it ends: Remaining, or what is left of the
-// guard while it is suspect.
+// Patience returns how long the lifetime waits for an extension before it ends: Remaining, what is left of the guard
+// while it is suspect, for ever before the first grant, 0 when it is over.
 func (l *Lifetime) Patience() time.Duration {
 	l.mu.Lock()
 	defer l.unlock()
@@ -119,10 +120,12 @@ func (l *Lifetime) Patience() time.Duration {
 	case l.look():
 		elapsed, _ := l.world.Since(l.sent)
 		return max(0, l.length-l.guard-elapsed)
-	case l.cause == nil && !l.suspect.IsZero():
-		return max(0, l.guard-time.Since(l.suspect))
+	case l.cause != nil:
+		return 0
+	case l.suspect.IsZero():
+		return math.MaxInt64
 	}
-	return 0
+	return max(0, l.guard-time.Since(l.suspect))
 }
 
 // UntilDeadline returns the time to the deadline itself, a guard after Valid has ended: what releases, last commits and
@@ -140,6 +143,13 @@ func (l *Lifetime) Over() error {
 	defer l.unlock()
 	l.look()
 	return l.cause
+}
+
+// Begun reports whether there has been a grant.
+func (l *Lifetime) Begun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.guard > 0
 }
 
 // Suspect receives when the wall clock alone says that the lifetime is over: an extension must be asked for at once.

@@ -1,0 +1,197 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/lifetime"
+	"github.com/go-singleton/singleton/internal/world"
+	"github.com/go-singleton/singleton/store"
+)
+
+// How a follower sleeps.
+const (
+	wakeLate   = time.Millisecond      // after the lease's end, so as not to come before it
+	wakeSpread = 10 * time.Millisecond // random, on top
+	longSleep  = time.Minute           // or 4 leases: a lease that ends later is looked at in between
+	farLease   = time.Minute           // or 10 leases: one that ends later is reported
+	longRetry  = time.Second           // the longest pause between attempts, at most a fifteenth of the lease
+)
+
+// won is a lease with the moment it was asked for and the session that goes with it.
+type won struct {
+	lease   store.Lease
+	sent    world.Instant
+	replied time.Time
+	session *Session
+}
+
+// campaign asks for the lease until this replica has it. It returns nil when ctx has ended, and with the error when a
+// fault is permanent.
+func (e *Elector) campaign(ctx, watching context.Context, subscribed *bool) (*won, error) {
+	for ctx.Err() == nil {
+		if !*subscribed { // before asking: a release between the two would not be heard
+			err := e.leases.Watch(watching, e.cfg.Group, store.LeaseFree, e.hint)
+			if errors.Is(err, store.ErrPermanent) {
+				return nil, e.permanent(err)
+			}
+			if *subscribed = err == nil; !*subscribed {
+				e.pulse.failed(err)
+			}
+		}
+		select {
+		case <-e.wake: // this attempt is the answer to it
+		default:
+		}
+		w, err := e.acquire(ctx)
+		held, isHeld := errors.AsType[*store.HeldError](err)
+		switch {
+		case err == nil:
+			return w, nil
+		case errors.Is(err, store.ErrPermanent) && ctx.Err() == nil:
+			return nil, e.permanent(err)
+		case isHeld:
+			e.follow(ctx, held.Leader)
+		default:
+			e.wait(ctx, e.retry(), nil)
+		}
+	}
+	return nil, nil
+}
+
+// hint is called by the store; one that comes while an attempt is under way is kept.
+func (e *Elector) hint() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// follow sleeps until the leader's lease ends if it is not renewed, or may be free before. Only the store knows whether
+// it has ended.
+func (e *Elector) follow(ctx context.Context, leader store.Leader) {
+	e.floor = max(e.floor, leader.Token)
+	if leader.Replica != e.ID() { // a lease that was granted to this replica and given up leads nobody
+		e.tell(leader)
+	}
+	lease := e.cfg.Lease
+	if leader.Remaining > max(farLease, 10*lease) && e.far != leader.Token {
+		e.far = leader.Token
+		e.log(slog.LevelWarn, "the leader's lease ends far in the future: if the leader is gone, delete the lease in the store",
+			"leader", leader.Replica, "token", leader.Token, "remaining", leader.Remaining)
+	}
+	sleep := min(leader.Remaining, max(longSleep, 4*lease))
+	if need := min(sleep+lease, store.MaxDuration); need > e.idle {
+		e.idle = need // the session would end while this replica sleeps: ask for a longer one first
+		return
+	}
+	e.wait(ctx, sleep+wakeLate+e.world.Between(0, wakeSpread), e.wake)
+}
+
+// acquire campaigns once: it repeats its attempts, under one nonce, until one is answered. The error is the store's
+// refusal, or that of an attempt without an answer when the campaign has been given up.
+func (e *Elector) acquire(ctx context.Context) (*won, error) {
+	id, start, held := e.candidacy()
+	c := store.Candidate{
+		Replica: store.Replica{ID: id, Info: e.cfg.Info}, Nonce: e.world.Secret(), TTL: e.cfg.Lease, Floor: e.floor,
+	}
+	first := e.world.Now()
+	open := false // an attempt without an answer may have been granted, or may still be
+	for {
+		c.Start, c.Session = start, e.idle
+		if held {
+			c.Session = c.TTL
+		}
+		var lease store.Lease
+		limit := e.pulse.timeout(c.TTL, c.TTL)
+		e.expect(limit)
+		sent := e.world.Now()
+		err := e.pulse.ask(ctx, limit, func(ctx context.Context) (err error) {
+			lease, err = e.leases.Acquire(ctx, e.cfg.Group, c)
+			return err
+		})
+		replied := time.Now()
+		e.heard(c.ID, err)
+		switch {
+		case err == nil:
+			e.floor = max(e.floor, lease.Token)
+			if s := e.adopt(c.ID, sent, lease.TTL); s != nil && ctx.Err() == nil {
+				return &won{lease: lease, sent: sent, replied: replied, session: s}, nil
+			}
+			e.keepAgain()
+			e.release(lease)
+			return nil, fmt.Errorf("%w: the grant came too late", ErrExpired)
+		case answered(err) || errors.Is(err, store.ErrPermanent):
+			if open {
+				e.abandon(c)
+			}
+			return nil, err
+		}
+		open = true
+		elapsed, _ := e.world.Since(first)
+		if elapsed >= c.TTL-lifetime.Drift(c.TTL)-lifetime.Guard(c.TTL) || !e.wait(ctx, e.retry(), nil) {
+			e.abandon(c)
+			return nil, err
+		}
+		if id, start, held = e.candidacy(); id != c.ID {
+			e.abandon(c)
+			return nil, store.ErrEnded
+		}
+	}
+}
+
+// abandon gives up what an attempt without an answer may have been granted, or may still be.
+func (e *Elector) abandon(c store.Candidate) {
+	e.release(store.Lease{Group: e.cfg.Group, Replica: c.ID, Nonce: c.Nonce})
+}
+
+// release gives a lease up, also when Run's context has ended, and does not insist for long: the lease lapses.
+func (e *Elector) release(l store.Lease) {
+	bound := max(e.cfg.Lease/5, minLease)
+	ctx, cancel := context.WithTimeout(e.base, bound)
+	defer cancel()
+	e.expect(bound)
+	for {
+		err := e.pulse.ask(ctx, e.pulse.timeout(e.cfg.Lease, bound), func(ctx context.Context) error {
+			return e.leases.Release(ctx, l)
+		})
+		if answered(err) {
+			return
+		}
+		if errors.Is(err, store.ErrPermanent) || !rest(ctx, e.pulse.retry(longPause), nil) {
+			e.log(slog.LevelWarn, "lease could not be released; it lapses", "token", l.Token, "error", err)
+			return
+		}
+	}
+}
+
+// retry returns how long to wait before the next attempt of a campaign: nothing ends meanwhile, so that the pauses may
+// grow longer than those of a leader.
+func (e *Elector) retry() time.Duration {
+	return e.pulse.retry(max(longPause, min(longRetry, e.cfg.Lease/15)))
+}
+
+// wait sleeps, and says until when the loop is expected to.
+func (e *Elector) wait(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
+	e.expect(d)
+	return rest(ctx, d, signal)
+}
+
+// permanent wraps a fault that ends Run.
+func (e *Elector) permanent(err error) error {
+	return fmt.Errorf("election: group %s: %w", e.cfg.Group, err)
+}
+
+// tell reports another leader to whoever wants to know.
+func (e *Elector) tell(l store.Leader) {
+	if l.Replica == e.told.Replica && l.Token == e.told.Token {
+		return
+	}
+	e.told = l
+	if f := e.cfg.Callbacks.LeaderChanged; f != nil {
+		e.queue.add(func() { f(l) })
+	}
+}

@@ -1,0 +1,59 @@
+package election
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+)
+
+// unlimited is what is expected of a wait that ends when others want.
+const unlimited = time.Duration(math.MaxInt64)
+
+// slack is how late the loop may be before Check says so, or one lease where that is longer.
+const slack = 10 * time.Second
+
+// Check returns nil while all is well: use it for liveness. It returns an error that wraps ErrOverdue when work goes on
+// past its lease, and another one when Run's loop stands still. That the store does not answer is no failure: a restart
+// of this process would not heal it.
+func (e *Elector) Check() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.overdue != nil {
+		return fmt.Errorf("%w: group %s, token %d", ErrOverdue, e.cfg.Group, e.overdue.Token())
+	}
+	if late := time.Since(e.due); !e.due.IsZero() && late > 0 {
+		return fmt.Errorf("election: the loop of group %s has stood still for %v too long", e.cfg.Group, late.Round(time.Second))
+	}
+	return nil
+}
+
+// expect says that the loop moves on within d.
+func (e *Elector) expect(d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.due = time.Time{}
+	if d != unlimited {
+		e.due = time.Now().Add(d + max(slack, e.cfg.Lease))
+	}
+}
+
+// log writes a record about this replica.
+func (e *Elector) log(level slog.Level, msg string, args ...any) {
+	e.cfg.Logger.Log(context.Background(), level, msg, append(args, "replica", e.ID())...)
+}
+
+// complaint returns a function that logs faults which are retried: the same text at most once a minute, another one at
+// most once a second.
+func (e *Elector) complaint(msg string) func(error) {
+	var said string
+	var at time.Time
+	return func(err error) {
+		since := time.Since(at)
+		if text := err.Error(); text != said && since >= time.Second || since >= time.Minute {
+			said, at = text, time.Now()
+			e.log(slog.LevelWarn, msg, "error", err)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/lifetime"
+	"github.com/go-singleton/singleton/internal/world"
+	"github.com/go-singleton/singleton/store"
+)
+
+var errReturned = errors.New("election: lead has returned")
+
+// ending says how a term ended and what follows.
+type ending struct {
+	stop     bool  // Run ends
+	fault    error // Run ends with it
+	failed   bool  // the work ended the term: cool down, longer each time
+	resigned bool
+	lasted   time.Duration
+}
+
+// work is what became of a call of lead.
+type work struct {
+	over     chan struct{} // closed when lead has returned
+	err      error
+	panicked bool
+	early    bool // its context was still alive
+}
+
+// serve leads for one term. It returns when the work has returned and the lease has been released or is over.
+func (e *Elector) serve(ctx context.Context, lead lead, won *won) ending {
+	t := e.newTerm(won)
+	stopping := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(stopping); t.cancel(context.Cause(ctx)) })
+	e.elected(t)
+
+	renewals, endRenewals := context.WithCancel(t.life.Context())
+	w := &work{over: make(chan struct{})}
+	go func() {
+		defer close(w.over)
+		defer endRenewals()
+		e.work(lead, t, w)
+	}()
+	last := e.renew(renewals, t)
+	e.keepAgain()
+
+	if cause := t.life.Over(); cause != nil { // the work may go on, the term does not
+		e.lost(t, cause)
+		e.outlast(t, w)
+	}
+	<-w.over
+	if !stop() {
+		<-stopping
+	}
+	return e.finish(t, w, last)
+}
+
+// finish ends a term whose work has returned.
+func (e *Elector) finish(t *Term, w *work, last error) ending {
+	end := ending{stop: errors.Is(w.err, ErrStop), lasted: time.Since(t.asked)}
+	cause := context.Cause(t.ctx)
+	if w.early {
+		cause = w.err
+		if cause == nil {
+			cause = errReturned
+		}
+		end.failed = !end.stop
+	}
+	end.failed = end.failed || w.panicked
+	end.resigned = errors.Is(cause, ErrResigned)
+
+	over := t.life.Over()
+	t.life.End(cause) // not valid any more before anyone else can be
+	t.cancel(cause)
+	e.lost(t, cause)
+	if !errors.Is(over, ErrLost) {
+		e.release(t.lease)
+	}
+	if errors.Is(over, ErrExpired) && errors.Is(last, store.ErrPermanent) {
+		end.fault = e.permanent(last)
+	}
+	e.tell(store.Leader{})
+	e.mu.Lock()
+	e.term, e.overdue = nil, nil
+	e.mu.Unlock()
+	close(t.done)
+	return end
+}
+
+func (e *Elector) newTerm(won *won) *Term {
+	t := &Term{lease: won.lease, session: won.session, asked: won.sent.Mono, done: make(chan struct{})}
+	t.life = lifetime.New(e.base, won.sent, won.lease.TTL, ErrExpired)
+	t.ctx, t.cancel = context.WithCancelCause(t.life.Context())
+	t.clock.Store(&clock{store: won.lease.Time, local: won.replied})
+	return t
+}
+
+// elected makes t the current term.
+func (e *Elector) elected(t *Term) {
+	e.mu.Lock()
+	e.term = t
+	e.mu.Unlock()
+	e.log(slog.LevelInfo, "elected", "token", t.Token())
+	if f := e.cfg.Callbacks.Elected; f != nil {
+		e.queue.add(func() { f(t) })
+	}
+	e.tell(store.Leader{Replica: t.lease.Replica, Token: t.Token(), Remaining: t.lease.TTL})
+}
+
+// lost reports the end of t, once.
+func (e *Elector) lost(t *Term, cause error) {
+	if t.reported {
+		return
+	}
+	t.reported = true
+	e.log(slog.LevelInfo, "term has ended", "token", t.Token(), "error", cause)
+	if f := e.cfg.Callbacks.Lost; f != nil {
+		e.queue.add(func() { f(t, cause) })
+	}
+}
+
+// work calls lead and notes what becomes of it.
+func (e *Elector) work(lead lead, t *Term, w *work) {
+	w.err, w.panicked = errors.New("election: lead called runtime.Goexit"), true
+	defer func() {
+		if r := recover(); r != nil {
+			w.err = fmt.Errorf("election: lead panicked: %v", r)
+			e.log(slog.LevelError, "work panicked", "token", t.Token(), "error", w.err, "stack", string(debug.Stack()))
+		}
+		w.early = t.ctx.Err() == nil
+		switch cause := context.Cause(t.ctx); {
+		case w.panicked, w.err == nil, errors.Is(w.err, ErrStop), errors.Is(w.err, context.Canceled):
+		case !errors.Is(w.err, cause):
+			e.log(slog.LevelError, "work failed", "token", t.Token(), "error", w.err)
+		}
+	}()
+	w.err = lead(t.ctx, t)
+	w.panicked = false
+}
+
+// renew extends lease and session until ctx ends, because the work has returned or the lease is over, or until the store
+// says that the lease is not ours. It returns the fault of the last renewal, if it failed.
+func (e *Elector) renew(ctx context.Context, t *Term) (last error) {
+	e.expect(t.lease.TTL)
+	ttl := t.lease.TTL
+	answer := e.pulse.beat(ctx, t.life, ttl, ttl/3-time.Since(t.asked), func(attempt context.Context, sent world.Instant) (time.Duration, error) {
+		e.expect(ttl)
+		g, err := e.leases.Renew(attempt, t.lease)
+		if ctx.Err() == nil {
+			last = err
+		}
+		if err != nil {
+			return 0, err
+		}
+		e.compareClocks(t, g.Time)
+		if !t.session.life.Extend(sent, g.TTL) || !t.life.Extend(sent, g.TTL) {
+			t.life.End(ErrExpired) // an answer that comes too late is worth nothing
+		}
+		return g.TTL, nil
+	})
+	if answer != nil { // refused: the lease is not ours, or the session has ended
+		e.heard(t.lease.Replica, answer)
+		t.life.End(answer)
+	}
+	return last
+}
+
+// compareClocks notes the store's clock and warns when it has jumped by more than a lease's guard.
+func (e *Elector) compareClocks(t *Term, now time.Time) {
+	next := &clock{store: now, local: time.Now()}
+	before := t.clock.Swap(next)
+	jump := next.store.Sub(before.store) - next.local.Sub(before.local)
+	if jump.Abs() > lifetime.Guard(t.lease.TTL) {
+		e.log(slog.LevelWarn, "the store's clock has jumped", "token", t.Token(), "jump", jump)
+	}
+}
+
+// outlast waits for work whose lease is over, and reports it when it goes on past the deadline.
+func (e *Elector) outlast(t *Term, w *work) {
+	timer := time.NewTimer(t.life.UntilDeadline())
+	defer timer.Stop()
+	e.expect(unlimited)
+	select {
+	case <-w.over:
+		return
+	case <-timer.C:
+	}
+	select {
+	case <-w.over:
+		return
+	default:
+	}
+	e.mu.Lock()
+	e.overdue = t
+	e.mu.Unlock()
+	e.log(slog.LevelError, "work goes on after its lease has ended", "token", t.Token(), "error", t.life.Over())
+}
