@@ -172,6 +172,9 @@ func (l *Lifetime) grant(sent world.Instant, ttl time.Duration) {
 
 // look compares the clocks with the deadline, notes what they say, and reports whether the grant holds; mu is held.
 func (l *Lifetime) look() bool {
+	if l.cause == nil && l.ctx.Err() != nil { // the parent has ended
+		l.cause = context.Cause(l.ctx)
+	}
 	if l.cause != nil || l.guard == 0 {
 		return false
 	}
