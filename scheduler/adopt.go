@@ -1,0 +1,164 @@
+package scheduler
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/go-singleton/singleton/schedule"
+)
+
+// adopt brings this binary's jobs into the ledger: new ones and changed ones start from now, those that the binary lacks
+// are marked, and after a week dropped.
+func (l *leader) adopt(now time.Time) error {
+	defs, version := l.scheduler.definitions()
+	due := now.Sub(l.cleaned) >= housekeeping || now.Before(l.cleaned)
+	if version == l.adopted && !due {
+		return nil
+	}
+	b := l.book
+	for name := range b.jobs {
+		b.jobs[name].def = nil
+	}
+	for _, def := range defs {
+		if err := b.step(); err != nil {
+			return err
+		}
+		j := b.jobs[def.Name]
+		if j == nil {
+			j = &jobState{name: def.Name, index: -1}
+			b.jobs[def.Name] = j
+			for _, rec := range b.runs {
+				if rec.Job == def.Name {
+					j.open++
+				}
+			}
+			l.define(j, def, now)
+			b.putJob(j)
+			l.revisit(j)
+			continue
+		}
+		j.def = def
+		if j.problem != nil {
+			continue
+		}
+		switch {
+		case j.record.Key != def.key:
+			if err := l.redefine(j, def, now); err != nil {
+				return err
+			}
+		case j.record.Unowned != 0:
+			j.record.Unowned = 0
+			j.reowned = true
+			b.putJob(j)
+		case j.record.Spec != def.Spec:
+			j.record.Spec = def.Spec
+			b.putJob(j)
+		}
+		l.revisit(j)
+	}
+	for _, j := range b.sorted() {
+		if j.def != nil {
+			continue
+		}
+		if err := b.step(); err != nil {
+			return err
+		}
+		switch unowned := j.record.Unowned; {
+		case unowned == 0:
+			b.log.Warn("job is in the ledger, but this binary lacks it", "job", j.name)
+			j.record.Unowned = now.Unix()
+			b.putJob(j)
+		case now.Sub(time.Unix(unowned, 0)) > keepUnowned:
+			if err := l.drop(j); err != nil {
+				return err
+			}
+		}
+		l.revisit(j)
+	}
+	if due {
+		l.cleaned = now
+		if err := l.forgetSeen(now); err != nil {
+			return err
+		}
+	}
+	l.adopted = version
+	return nil
+}
+
+// define lets a job start from now.
+func (l *leader) define(j *jobState, def *definition, now time.Time) {
+	j.def = def
+	rec := &j.record
+	rec.Version = formatVersion
+	rec.Spec, rec.Zone, rec.Key = def.Spec, def.zone, def.key
+	rec.Watermark = max(rec.Watermark, now.Unix())
+	rec.Unowned = 0
+	if rec.Ring == 0 {
+		rec.Ring = l.book.slots
+	}
+}
+
+// redefine lets a job whose ticks have changed start from now, and says what becomes of those it passes over.
+func (l *leader) redefine(j *jobState, def *definition, now time.Time) error {
+	b := l.book
+	from := j.record.watermark()
+	passed := row{first: from.Add(time.Second), last: now.Truncate(time.Second), reason: skipRedefined}
+	table, err := j.record.table()
+	if err == nil {
+		if passed.last = table.newest(from, now); !passed.last.IsZero() {
+			passed.first, passed.ticks = table.next(from), table.count(from, passed.last)
+		}
+	}
+	b.log.Info("job has another schedule now; it starts from now", "job", j.name, "from", j.record.Spec, "to", def.Spec)
+	l.define(j, def, now)
+	if passed.last.After(from) {
+		b.skip(j, passed, now)
+	} else {
+		b.putJob(j)
+	}
+	return nil
+}
+
+// table rebuilds the schedule that a record was written for; a foreign one cannot be.
+func (r *jobRecord) table() (*timetable, error) {
+	if strings.HasPrefix(r.Key, foreignKey) {
+		return nil, errors.New("scheduler: a foreign schedule cannot be rebuilt")
+	}
+	expr, err := schedule.Parse(r.Key, schedule.Options{Seconds: true})
+	if err != nil {
+		return nil, err
+	}
+	return &timetable{expr: expr}, nil
+}
+
+// drop forgets a job that no binary has had for long, with its history.
+func (l *leader) drop(j *jobState) error {
+	b := l.book
+	b.log.Warn("job is dropped: no binary has had it for a week", "job", j.name)
+	for _, rec := range b.openRuns(j.name) {
+		if err := b.step(); err != nil {
+			return err
+		}
+		b.closeRun(j, rec, time.Time{})
+	}
+	history, err := b.read(l.term.Context(), historyBucket(j.name))
+	if err != nil {
+		return err
+	}
+	for _, r := range history {
+		if err := b.step(); err != nil {
+			return err
+		}
+		b.delete(historyBucket(j.name), r.Key)
+	}
+	if err := b.step(); err != nil {
+		return err
+	}
+	b.delete(bucketJob, j.name)
+	delete(b.jobs, j.name)
+	delete(l.waiting, j)
+	j.next = time.Time{}
+	l.agenda.set(j)
+	return nil
+}

@@ -1,0 +1,375 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/internal/world"
+	"github.com/go-singleton/singleton/store"
+)
+
+// book is the ledger as its leader sees it, for one term. Its methods change the book and gather the changes in a batch;
+// flush brings them into the store. When a commit cannot be brought to a definite answer, the term is over and the book
+// is thrown away. It belongs to one goroutine.
+type book struct {
+	store  store.Store
+	group  string
+	term   *election.Term
+	log    *slog.Logger
+	world  *world.World
+	slots  int // of each history ring
+	memory *memory
+
+	number uint64 // of the last commit
+	batch  batch
+	jobs   map[string]*jobState
+	runs   map[string]*runRecord // open, by run ID
+	seen   map[string]int64      // messages that were acted on, and when
+}
+
+// jobState is a job of the ledger.
+type jobState struct {
+	name      string
+	record    jobRecord
+	problem   error       // the record cannot be read: it is left as it is
+	def       *definition // nil where this binary lacks the job
+	open      int         // runs that are open
+	openUntil time.Time   // a run was open until then
+	reowned   bool        // no leader had the job until now
+	next      time.Time   // when to look at it again; zero is never
+	index     int         // in the agenda
+}
+
+// put changes a record.
+func (b *book) put(bucket, key string, value any) {
+	b.batch.add(store.Change{Bucket: bucket, Key: key, Value: encode(value)})
+}
+
+func (b *book) delete(bucket, key string) {
+	b.batch.add(store.Change{Bucket: bucket, Key: key, Delete: true})
+}
+
+// step makes room for one step, so that its changes go into one commit.
+func (b *book) step() error {
+	if b.batch.full() {
+		return b.flush()
+	}
+	return nil
+}
+
+// flush commits the batch and then calls what waits for it. Commits of a term are numbered, and the next is not sent
+// before the last has a definite answer: an attempt that is stuck in a socket can then never be applied after a later one.
+// It goes on asking after ctx has ended, as long as the lease holds, so that the answer is known before the release.
+func (b *book) flush() error {
+	if b.batch.empty() {
+		return nil
+	}
+	todo := b.batch
+	b.batch = batch{}
+	if len(todo.changes) > 0 {
+		if err := b.commit(b.number+1, todo.changes); err != nil {
+			todo.fail()
+			return err
+		}
+		b.number++
+		b.memory.learn(b.term.Token(), b.number, todo.changes)
+	}
+	for _, h := range todo.hooks {
+		h.done()
+	}
+	return nil
+}
+
+// errTerm says that a commit had no definite answer while the term lasted.
+var errTerm = errors.New("scheduler: the term ended before the store answered")
+
+func (b *book) commit(number uint64, changes []store.Change) error {
+	lease := b.term.Lease()
+	attempt := attemptTime(lease.TTL)
+	warned := false
+	for {
+		if !b.term.Valid() {
+			return errTerm
+		}
+		ctx, cancel := context.WithTimeout(b.term.Context(), attempt)
+		err := b.store.Commit(ctx, lease, number, changes)
+		cancel()
+		if err == nil || definite(err) {
+			return err
+		}
+		if !warned {
+			b.log.Warn("commit is not answered, asking again", "token", lease.Token, "number", number, "error", err)
+			warned = true
+		}
+		if !pause(b.term.Context(), b.world.Between(retryMin, retryMax)) {
+			return errTerm
+		}
+	}
+}
+
+// The pause between attempts at the store is a random part of this range: short beside the shortest lease (500 ms), long
+// enough that fifty replicas do not flood a store that is coming back.
+const (
+	retryMin = 50 * time.Millisecond
+	retryMax = 200 * time.Millisecond
+)
+
+// attemptTime bounds one attempt: a fifth of the lease, so that several fit before it ends.
+func attemptTime(lease time.Duration) time.Duration { return min(lease/5, 2*time.Second) }
+
+// definite reports whether err says that the call was surely not done.
+func definite(err error) bool {
+	for _, e := range []error{store.ErrLost, store.ErrEnded, store.ErrStale, store.ErrGap, store.ErrTooLarge,
+		store.ErrFull, store.ErrNoLeader, store.ErrPermanent} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits for d, or returns false when ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return ctx.Err() == nil
+	}
+}
+
+// enter writes an entry into the history of a job, and with it the job's record. Consecutive skips for one reason are one
+// entry.
+func (b *book) enter(j *jobState, e Entry) {
+	rec := &j.record
+	e.Job = j.name
+	if rec.Ring != b.slots {
+		rec.Ring, rec.Row = b.slots, nil
+	}
+	if row := rec.Row; row != nil && e.Outcome == Skipped && row.Detail == e.Detail && !e.Tick.Before(row.LastTick) {
+		e.Tick, e.Ticks, e.Sequence = row.Tick, row.Ticks+e.Ticks, row.Sequence
+	} else {
+		rec.Sequence++
+		e.Sequence = rec.Sequence
+	}
+	b.put(historyBucket(j.name), historyKey(e.Sequence, rec.Ring), historyRecord{formatVersion, e})
+	if e.Outcome == Skipped {
+		rec.Row = &e
+	} else {
+		rec.Row = nil
+		last := e
+		last.Detail, last.Note = clip(last.Detail, maxSummary), clip(last.Note, maxSummary)
+		rec.Last = &last
+	}
+	b.putJob(j)
+}
+
+// maxSummary bounds the copy of the newest attempt in the job's record.
+const maxSummary = 256
+
+func (b *book) putJob(j *jobState) { b.put(bucketJob, j.name, &j.record) }
+
+// skip passes over a row of ticks.
+func (b *book) skip(j *jobState, r row, now time.Time) {
+	j.record.Watermark = max(j.record.Watermark, r.last.Unix())
+	b.enter(j, Entry{
+		Tick:     r.first,
+		LastTick: r.last,
+		Ticks:    r.ticks,
+		Token:    b.term.Token(),
+		Ended:    now,
+		Outcome:  Skipped,
+		Detail:   r.reason,
+	})
+	b.log.Warn("ticks skipped", "job", j.name, "tick", r.first, "last_tick", r.last, "ticks", r.ticks, "reason", r.reason)
+}
+
+// take claims an attempt for a session of this replica; rec stands in the ledger from the next flush on.
+func (b *book) take(j *jobState, rec *runRecord, replica string, session time.Duration, now time.Time) {
+	rec.Version = formatVersion
+	rec.Token, rec.Number = b.term.Token(), b.number+1
+	rec.Replica, rec.Session = replica, session.Milliseconds()
+	rec.Started, rec.NotBefore = now, time.Time{}
+	if _, known := b.runs[rec.id()]; !known {
+		j.open++
+	}
+	b.runs[rec.id()] = rec
+	b.put(bucketRun, rec.id(), rec)
+}
+
+// closeRun ends a run for good; it was open until then.
+func (b *book) closeRun(j *jobState, rec *runRecord, until time.Time) {
+	b.delete(bucketRun, rec.id())
+	delete(b.runs, rec.id())
+	if j != nil {
+		j.open--
+		j.openUntil = later(j.openUntil, until)
+	}
+}
+
+// wait leaves a run open for its next attempt, not before at.
+func (b *book) wait(rec *runRecord, at time.Time) {
+	rec.Replica, rec.Token, rec.Number = "", 0, 0
+	rec.Attempt++
+	rec.NotBefore = at
+	b.put(bucketRun, rec.id(), rec)
+}
+
+// maxInterrupts is how many attempts of a tick may be interrupted: a job that kills its process must not go through all
+// replicas.
+const maxInterrupts = 3
+
+// rerunDelay is how long the attempt after the nth interruption waits.
+func rerunDelay(n int) time.Duration { return time.Second << (n - 1) }
+
+// end brings the end of an attempt into the ledger. An end closes a run only if the run still has that claim; the first
+// outcome stands.
+func (b *book) end(ctx context.Context, e Entry, now time.Time) error {
+	j := b.jobs[e.Job]
+	if j != nil && j.problem != nil {
+		b.log.Error("end of a run cannot be recorded: the job's record cannot be read", "job", e.Job, "tick", e.Tick,
+			"attempt", e.Attempt, "outcome", string(e.Outcome), "error", j.problem)
+		if rec := b.runs[e.RunID]; rec != nil && rec.Token == e.Token && rec.Number == e.Number && e.Outcome != NotStarted {
+			b.closeRun(j, rec, e.Ended)
+		}
+		return nil
+	}
+	rec := b.runs[e.RunID]
+	if rec == nil || rec.waits() || rec.Token != e.Token || rec.Number != e.Number {
+		return b.lateEnd(ctx, j, rec, e, now)
+	}
+	e.Attempt, e.Reason, e.Replica = rec.Attempt, rec.Reason, rec.Replica
+	switch {
+	case e.Outcome == NotStarted:
+		b.enter(j, e)
+		b.wait(rec, now)
+	case e.Outcome == Interrupted:
+		b.interrupted(j, rec, e, e.Ended, now)
+	default:
+		b.enter(j, e)
+		b.closeRun(j, rec, e.Ended)
+	}
+	return nil
+}
+
+// interrupted records an attempt whose end is not known, and lets the run wait for another where the job wants it.
+func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time.Time) {
+	rec.Interrupts++
+	again := j.def != nil && j.def.OnInterrupt == InterruptRerun
+	switch {
+	case !again:
+	case rec.Interrupts >= maxInterrupts:
+		e.Detail = strings.TrimPrefix(e.Detail+"; not run again: its third interruption", "; ")
+		again = false
+	case now.Sub(rec.tick()) > j.def.Window:
+		e.Detail = strings.TrimPrefix(e.Detail+"; not run again: older than the window", "; ")
+		again = false
+	}
+	b.enter(j, e)
+	b.log.Warn("run interrupted", "job", e.Job, "tick", e.Tick, "attempt", e.Attempt, "replica", e.Replica, "rerun", again)
+	if !again {
+		b.closeRun(j, rec, until)
+		return
+	}
+	rec.Reason = ReasonRerun
+	b.wait(rec, now.Add(rerunDelay(rec.Interrupts)))
+}
+
+// lateEnd keeps an end whose run has another claim by now, or none.
+func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry, now time.Time) error {
+	if j == nil {
+		b.log.Warn("end of a run of an unknown job", "job", e.Job, "tick", e.Tick, "attempt", e.Attempt,
+			"outcome", string(e.Outcome))
+		return nil
+	}
+	known, err := b.findAttempt(ctx, j.name, e)
+	if err != nil {
+		return err
+	}
+	switch {
+	case known == nil && e.Outcome == NotStarted:
+		return nil // the ledger has never heard of the claim, and nothing was done
+	case known == nil:
+		e.Note = "the ledger did not know this attempt when its end came"
+		b.enter(j, e)
+	case known.Outcome == e.Outcome && known.Note == "":
+		return nil // told twice
+	case known.Note == "":
+		known.Note = clip(strings.TrimSuffix("ended late: "+string(e.Outcome)+" at "+e.Ended.UTC().Format(time.RFC3339)+
+			"; "+e.Detail, "; "), maxDetail)
+		b.put(historyBucket(j.name), historyKey(known.Sequence, j.record.Ring), historyRecord{formatVersion, *known})
+		if last := j.record.Last; last != nil && last.Sequence == known.Sequence {
+			last.Note = clip(known.Note, maxSummary)
+			b.putJob(j)
+		}
+	default:
+		return nil
+	}
+	// A run that is known to have succeeded is not run again.
+	if rec != nil && rec.waits() && e.Outcome == Succeeded {
+		b.closeRun(j, rec, now)
+	}
+	return nil
+}
+
+// findAttempt looks in the history for the attempt that has the end's claim.
+func (b *book) findAttempt(ctx context.Context, job string, end Entry) (*Entry, error) {
+	if err := b.flush(); err != nil {
+		return nil, err
+	}
+	records, err := b.read(ctx, historyBucket(job))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		e, err := decodeEntry(r)
+		if err == nil && e.RunID == end.RunID && e.Token == end.Token && e.Number == end.Number {
+			return e, nil
+		}
+	}
+	return nil, nil
+}
+
+// read reads a bucket under the lease, asking until it is answered or the term is over.
+func (b *book) read(ctx context.Context, bucket string) ([]store.Record, error) {
+	lease := b.term.Lease()
+	for {
+		var records []store.Record
+		var err error
+		attempt, cancel := context.WithTimeout(ctx, b.readTime())
+		for r, e := range b.store.Read(attempt, b.group, &lease, bucket) {
+			if err = e; err == nil {
+				records = append(records, r)
+			}
+		}
+		cancel()
+		if err == nil || definite(err) {
+			return records, err
+		}
+		if !pause(ctx, b.world.Between(retryMin, retryMax)) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// readTime bounds the reading of a whole bucket, which may take many pages.
+func (b *book) readTime() time.Duration { return max(b.term.Lease().TTL, 10*time.Second) }
+
+// openRuns returns the open runs of a job, by ID.
+func (b *book) openRuns(job string) []*runRecord {
+	var all []*runRecord
+	for _, id := range slices.Sorted(maps.Keys(b.runs)) {
+		if b.runs[id].Job == job {
+			all = append(all, b.runs[id])
+		}
+	}
+	return all
+}

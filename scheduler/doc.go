@@ -1,0 +1,71 @@
+// Package scheduler runs cron jobs on the leader of a group, each scheduled tick once.
+//
+// Every replica adds the same jobs and calls Run. One of them leads (package election); its scheduler claims each tick that
+// falls due in the ledger, a set of records in the same store as the lease, and starts it once the claim is there. When
+// leadership changes, the new leader reads the ledger and goes on: it knows which ticks were dealt with, which runs are
+// still open on other replicas, and which were cut short.
+//
+// # Promises
+//
+// All of them hold as long as the store keeps what it acknowledged; "Data loss" below says what is done when it does not.
+//
+//   - S1 A tick starts only after its claim is in the store. The store accepts a commit only from the holder of the lease
+//     and only in the order in which the holder made it, in one atomic step with the check; a holder claims first
+//     attempts only beyond the watermarks that it has read under its own lease. No attempt is claimed twice, whatever the
+//     clocks, pauses and partitions.
+//   - S2 No tick is lost silently. Each attempt ends as exactly one of succeeded, failed, timed out, cancelled,
+//     interrupted or not started; each tick without an attempt is skipped with a reason: overlap, late, cap, redefined,
+//     unowned, or restored. History says which. Consecutive skips of one job for one reason are one entry.
+//   - S3 An interrupted run is not run again by default; with InterruptRerun it is, as the next attempt of the same tick,
+//     1 s after the first interruption and 2 s after the second, at most 3 attempts, within the window, and never once any
+//     attempt is known to have succeeded.
+//   - S4 Every run gets the tick's scheduled time, an identity for idempotency, its attempt, the reason, the fencing token,
+//     Valid, and a context of its own that ends before its replica's session can.
+//   - S5 Stopping hands over at once: the stopping leader starts nothing more and releases the lease; its running jobs go
+//     on, up to the grace, on their replica's session, and the new leader still sees them as running.
+//   - S6 A change never fires by surprise: a job that is new, or whose ticks have changed, starts from now. Only what
+//     determines the ticks counts as a change: not a timeout, a policy or the spelling of an expression.
+//   - S7 A leader whose scheduling loop stands still for max(2 min, 4 leases) ends its term, however well it renews.
+//
+// # What is not promised
+//
+// Exactly-once effects. A job that has done half of its work when its machine dies has done half of its work: make it
+// idempotent by Run.ID, or let the resource that it writes to check Run.Token, and ask Run.Valid right before a side effect.
+// One Redis primary with asynchronous replicas can forget an acknowledged claim when it fails over. A job that ignores its
+// cancelled context goes on, and only the token tells its writes from those of the rerun.
+//
+// # Words
+//
+// A tick is one scheduled instant of one job, a whole second in UTC. A job's watermark is its last tick that has been dealt
+// with; it never moves back, and every move says in the same commit what became of each tick that it passes. A claim is
+// the record that a leader takes a tick. A run is the execution of a tick in one or more attempts, open from its claim to
+// its end: an interrupted one to the end of its session, one that waits for its next attempt until that has ended.
+//
+// # A run
+//
+//	        claim committed                    end posted or committed
+//	due ────────────────────▶ claimed ─▶ started ──────────────────────▶ succeeded, failed, timed out
+//	 │                           │          │  its session ends
+//	 │ policy                    │          └──────────────────────────▶ interrupted ──▶ next attempt, with Rerun
+//	 ▼                           │ its replica says that it never started it
+//	skipped, with a reason       └─────────────────────────────────────▶ not started ──▶ next attempt
+//
+// A run lives on its replica's session, not on the lease: a replica that has lost the leadership, or stops, goes on with
+// its runs and tells their ends through the inbox, a list of messages in the store that the leader reads. An end closes a
+// run only if the run still has the claim that the end names; the first outcome stands, and a later one is kept as a note.
+//
+// # Policies
+//
+// Overlap says what becomes of a tick that falls due while a run of its job is open on any replica, CatchUp what becomes of
+// ticks that nobody could start in time (no leader, a store that did not answer, MaxRunning reached), OnInterrupt what
+// comes after an interrupted run. Reasons of skipped ticks: overlap (a run was open), late (CatchUp does not make it up),
+// cap (older than the newest CatchUpMax), redefined (the schedule has been changed), unowned (no leader's binary had the
+// job), restored (dealt with before the store lost the records of it).
+//
+// # Data loss
+//
+// A replica that has led remembers watermarks, open runs and how far the ledger had got. It looks at the ledger every half
+// lease; one that has fallen behind gets back what is remembered: the later watermark wins. A leader that finds no
+// ledger at all waits for one lease and a second for such memories before it makes a new one and claims anything. A
+// group's very first start pays this once; Create avoids it.
+package scheduler

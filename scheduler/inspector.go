@@ -1,0 +1,167 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// Inspector reads a group's state from any process, without campaigning; its methods are safe for concurrent use. What it
+// reads may be a moment old.
+type Inspector struct {
+	store store.Store
+	group string
+}
+
+// NewInspector returns an inspector of group. It does no I/O.
+func NewInspector(st store.Store, group string) (*Inspector, error) {
+	if st == nil {
+		return nil, errors.New("scheduler: store is nil")
+	}
+	if err := store.CheckName("group", group); err != nil {
+		return nil, err
+	}
+	return &Inspector{store: st, group: group}, nil
+}
+
+// Status is a group at one moment.
+type Status struct {
+	Group    string
+	Leader   store.Leader    // zero when nobody leads
+	Lease    time.Duration   // of the leader; 0 when it is not known
+	Replicas []store.Replica // by ID
+	Jobs     []JobStatus     // by name
+	Running  []Entry         // open runs, by run ID; Attempt waits to be started where Replica is empty
+}
+
+// JobStatus is a job as the ledger knows it.
+type JobStatus struct {
+	Name    string
+	Spec    string // as it was written
+	Zone    string
+	Next    time.Time // the next tick; zero where the schedule is foreign or cannot be read
+	Last    *Entry    // the newest attempt that has ended; Detail is clipped
+	Skipped *Entry    // the newest history entry, where it is ticks that were skipped
+	Unowned time.Time // since when no leader's binary has had the job; zero when it is owned
+	Problem string    // why the leader cannot schedule it
+}
+
+// Status returns leader, replicas, jobs and open runs. That nobody leads is no error: Leader is zero then.
+func (i *Inspector) Status(ctx context.Context) (Status, error) {
+	st := Status{Group: i.group}
+	leader, err := i.store.Leader(ctx, i.group)
+	if err != nil && !errors.Is(err, store.ErrNoLeader) {
+		return st, fmt.Errorf("scheduler: leader of %s: %w", i.group, err)
+	}
+	if err == nil {
+		st.Leader = leader
+	}
+	if st.Replicas, err = i.store.Replicas(ctx, i.group); err != nil {
+		return st, fmt.Errorf("scheduler: replicas of %s: %w", i.group, err)
+	}
+	for _, r := range st.Replicas {
+		if r.ID == st.Leader.Replica {
+			st.Lease = readInfo(r.Info).lease()
+		}
+	}
+	now := time.Now()
+	for r, err := range i.store.Read(ctx, i.group, nil, bucketJob) {
+		if err != nil {
+			return st, fmt.Errorf("scheduler: jobs of %s: %w", i.group, err)
+		}
+		st.Jobs = append(st.Jobs, jobStatus(r, now))
+	}
+	for r, err := range i.store.Read(ctx, i.group, nil, bucketRun) {
+		if err != nil {
+			return st, fmt.Errorf("scheduler: runs of %s: %w", i.group, err)
+		}
+		rec, err := decodeRun(r)
+		if err != nil {
+			return st, err
+		}
+		e := entryOf(rec)
+		e.Started = rec.Started
+		st.Running = append(st.Running, e)
+	}
+	return st, nil
+}
+
+func jobStatus(r store.Record, now time.Time) JobStatus {
+	rec, err := decodeJob(r)
+	if err != nil {
+		return JobStatus{Name: r.Key, Problem: err.Error()}
+	}
+	j := JobStatus{Name: r.Key, Spec: rec.Spec, Zone: rec.Zone, Last: rec.Last, Skipped: rec.Row, Problem: rec.Problem}
+	if rec.Unowned != 0 {
+		j.Unowned = time.Unix(rec.Unowned, 0).UTC()
+	}
+	if table, err := rec.table(); err == nil && j.Problem == "" {
+		j.Next = table.next(later(rec.watermark(), now))
+	}
+	return j
+}
+
+// History yields ended attempts and skipped ticks, newest first: of one job, or with an empty name of all. A job that the
+// ledger does not know is ErrUnknownJob.
+func (i *Inspector) History(ctx context.Context, job string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		entries, err := i.history(ctx, job)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (i *Inspector) history(ctx context.Context, job string) ([]Entry, error) {
+	jobs := make(map[string]*jobRecord)
+	for r, err := range i.store.Read(ctx, i.group, nil, bucketJob) {
+		if err != nil {
+			return nil, fmt.Errorf("scheduler: jobs of %s: %w", i.group, err)
+		}
+		if job != "" && r.Key != job {
+			continue
+		}
+		if rec, err := decodeJob(r); err == nil {
+			jobs[r.Key] = rec
+		}
+	}
+	if job != "" && jobs[job] == nil {
+		return nil, fmt.Errorf("%w: %q in group %q", ErrUnknownJob, job, i.group)
+	}
+	var all []Entry
+	for name, rec := range jobs {
+		for r, err := range i.store.Read(ctx, i.group, nil, historyBucket(name)) {
+			if err != nil {
+				return nil, fmt.Errorf("scheduler: history of %s: %w", name, err)
+			}
+			e, err := decodeEntry(r)
+			if err != nil {
+				return nil, err
+			}
+			// A ring that was larger once still holds older entries.
+			if rec.Ring > 0 && e.Sequence+uint64(rec.Ring) <= rec.Sequence {
+				continue
+			}
+			all = append(all, *e)
+		}
+	}
+	slices.SortFunc(all, func(a, b Entry) int {
+		if job != "" {
+			return cmp.Compare(b.Sequence, a.Sequence)
+		}
+		return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.Job, b.Job), cmp.Compare(b.Sequence, a.Sequence))
+	})
+	return all, nil
+}

@@ -1,0 +1,188 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// position is how far a ledger has got: the token and number of its last commit.
+type position struct{ token, number uint64 }
+
+func (p position) before(q position) bool {
+	return p.token < q.token || p.token == q.token && p.number < q.number
+}
+
+// memory is what a replica that has led remembers of the ledger: only what the store has acknowledged. It outlives terms
+// and is safe for concurrent use.
+type memory struct {
+	mu    sync.Mutex
+	known bool
+	at    position
+	jobs  map[string]json.RawMessage
+	runs  map[string]json.RawMessage
+
+	told position // of the messages with these IDs
+	ids  []string
+}
+
+// reset makes the memory what a leader has read.
+func (m *memory) reset(at position, jobs, runs []store.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known, m.at = true, at
+	m.jobs, m.runs = make(map[string]json.RawMessage, len(jobs)), make(map[string]json.RawMessage, len(runs))
+	for _, r := range jobs {
+		m.jobs[r.Key] = r.Value
+	}
+	for _, r := range runs {
+		m.runs[r.Key] = r.Value
+	}
+}
+
+// fill adds jobs that are not remembered.
+func (m *memory) fill(jobs []store.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range jobs {
+		if _, ok := m.jobs[r.Key]; !ok {
+			m.jobs[r.Key] = r.Value
+		}
+	}
+}
+
+// learn follows an acknowledged commit.
+func (m *memory) learn(token, number uint64, changes []store.Change) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known {
+		return
+	}
+	m.at = position{token, number}
+	for _, c := range changes {
+		var in map[string]json.RawMessage
+		switch c.Bucket {
+		case bucketJob:
+			in = m.jobs
+		case bucketRun:
+			in = m.runs
+		default:
+			continue
+		}
+		if c.Delete {
+			delete(in, c.Key)
+		} else {
+			in[c.Key] = c.Value
+		}
+	}
+}
+
+// lost reports whether a ledger at that position has lost records that are remembered.
+func (m *memory) lost(at position) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known && at.before(m.at)
+}
+
+// remembers reports whether this replica has led.
+func (m *memory) remembers() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known
+}
+
+// part is a message that tells a part of a memory.
+type part struct {
+	id     string
+	recall *recall
+}
+
+// messages cuts the memory into messages. As long as the memory is the same, so are they: telling it again adds nothing.
+func (m *memory) messages(newID func() string) []part {
+	all := m.all()
+	if all == nil {
+		return nil
+	}
+	parts := all.parts()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.told != all.position() || len(m.ids) != len(parts) {
+		m.told, m.ids = all.position(), nil
+		for range parts {
+			m.ids = append(m.ids, newID())
+		}
+	}
+	told := make([]part, len(parts))
+	for i, p := range parts {
+		told[i] = part{id: m.ids[i], recall: p}
+	}
+	return told
+}
+
+// all returns everything that is remembered, or nil.
+func (m *memory) all() *recall {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known {
+		return nil
+	}
+	return &recall{Token: m.at.token, Number: m.at.number, Jobs: maps.Clone(m.jobs), Runs: maps.Clone(m.runs)}
+}
+
+// parts cuts a memory into messages that a store takes.
+func (r *recall) parts() []*recall {
+	const most = store.MaxValue - 8<<10
+	var parts []*recall
+	var part *recall
+	size := most
+	room := func(n int) {
+		if size += n + 64; size > most {
+			part = &recall{Token: r.Token, Number: r.Number, Jobs: map[string]json.RawMessage{}, Runs: map[string]json.RawMessage{}}
+			parts = append(parts, part)
+			size = n + 64
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Jobs)) {
+		room(len(name) + len(r.Jobs[name]))
+		part.Jobs[name] = r.Jobs[name]
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Runs)) {
+		room(len(id) + len(r.Runs[id]))
+		part.Runs[id] = r.Runs[id]
+	}
+	return parts
+}
+
+// position is what the memory reached to.
+func (r *recall) position() position { return position{r.Token, r.Number} }
+
+// merge brings another memory in: the later watermark of a job counts, and the open runs of whoever remembers most: an
+// older memory holds runs that have ended since.
+func (r *recall) merge(other *recall) {
+	if r.Jobs == nil {
+		r.Jobs = make(map[string]json.RawMessage)
+	}
+	if r.Runs == nil {
+		r.Runs = make(map[string]json.RawMessage)
+	}
+	for name, value := range other.Jobs {
+		mine, theirs := new(jobRecord), new(jobRecord)
+		if decode(value, theirs) != nil {
+			continue
+		}
+		if old, ok := r.Jobs[name]; !ok || decode(old, mine) != nil || mine.Watermark < theirs.Watermark {
+			r.Jobs[name] = value
+		}
+	}
+	switch {
+	case r.position().before(other.position()):
+		r.Token, r.Number = other.Token, other.Number
+		r.Runs = make(map[string]json.RawMessage, len(other.Runs))
+		maps.Copy(r.Runs, other.Runs)
+	case r.position() == other.position():
+		maps.Copy(r.Runs, other.Runs)
+	}
+}

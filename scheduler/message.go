@@ -1,0 +1,59 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// The kinds of messages.
+const (
+	kindEnd    = "end"    // a run has ended, or was never started
+	kindMemory = "memory" // what a replica that has led remembers of a ledger that has lost records
+)
+
+// message is what a replica that does not lead tells the leader through the inbox.
+type message struct {
+	Version int     `json:"v"`
+	Kind    string  `json:"kind"`
+	End     *Entry  `json:"end,omitempty"`
+	Memory  *recall `json:"memory,omitempty"`
+}
+
+// recall is a part of a replica's memory.
+type recall struct {
+	Token  uint64                     `json:"token"` // with Number the ledger's position that is remembered
+	Number uint64                     `json:"number"`
+	Jobs   map[string]json.RawMessage `json:"jobs,omitempty"`
+	Runs   map[string]json.RawMessage `json:"runs,omitempty"`
+}
+
+// decodeMessage reads a message; a store's data may come from anywhere, so everything is checked.
+func decodeMessage(value []byte) (*message, error) {
+	m := new(message)
+	if err := decode(value, m); err != nil {
+		return nil, err
+	}
+	switch {
+	case m.Kind == kindEnd && m.End != nil:
+		e := m.End
+		if err := store.CheckName("job", e.Job); err != nil {
+			return nil, err
+		}
+		if e.RunID != runID(e.Job, e.Tick) || e.Attempt < 1 {
+			return nil, fmt.Errorf("scheduler: end of %.300q does not name its run", e.RunID)
+		}
+		switch e.Outcome {
+		case Succeeded, Failed, TimedOut, Cancelled, Interrupted, NotStarted:
+		default:
+			return nil, fmt.Errorf("scheduler: end of %q has unknown outcome %.40q", e.RunID, e.Outcome)
+		}
+		e.Detail, e.Note, e.Sequence = clip(e.Detail, maxDetail), "", 0
+		e.LastTick, e.Ticks = e.Tick, 1
+	case m.Kind == kindMemory && m.Memory != nil:
+	default:
+		return nil, fmt.Errorf("scheduler: message of unknown kind %.40q", m.Kind)
+	}
+	return m, nil
+}

@@ -1,0 +1,166 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// The buckets of the ledger.
+const (
+	bucketJob    = "job"
+	bucketRun    = "run"
+	bucketSeen   = "seen"
+	bucketLedger = "ledger" // holds the marker: that a ledger exists
+)
+
+const markerKey = "marker"
+
+func historyBucket(job string) string { return "history/" + job }
+
+// formatVersion is the version of every record. A leader that meets another one must not lead: it would write over what
+// it cannot read.
+const formatVersion = 1
+
+var errVersion = errors.New("scheduler: the ledger was written by another version of this library")
+
+// jobRecord is what the ledger knows of a job.
+type jobRecord struct {
+	Version   int    `json:"v"`
+	Spec      string `json:"spec"` // as it was written
+	Zone      string `json:"zone"`
+	Key       string `json:"key"`               // what determines the ticks, in normal form: only another key is a change
+	Watermark int64  `json:"watermark"`         // Unix seconds
+	Sequence  uint64 `json:"sequence"`          // of the newest history entry
+	Ring      int    `json:"ring"`              // how many history entries are kept
+	Unowned   int64  `json:"unowned,omitempty"` // Unix seconds since when no leader has had the job
+	Problem   string `json:"problem,omitempty"` // why the leader cannot schedule it
+	Row       *Entry `json:"row,omitempty"`     // the newest history entry, while further skips may join it
+	Last      *Entry `json:"last,omitempty"`    // the newest attempt that has ended
+}
+
+func (r *jobRecord) watermark() time.Time { return time.Unix(r.Watermark, 0).UTC() }
+
+// runRecord is an open run: claimed and not known to have ended, or waiting for its next attempt (Replica is empty).
+type runRecord struct {
+	Version    int       `json:"v"`
+	Job        string    `json:"job"`
+	Tick       int64     `json:"tick"` // Unix seconds
+	Attempt    int       `json:"attempt"`
+	Reason     Reason    `json:"reason"`
+	Token      uint64    `json:"token"`  // with Number the name of the claim
+	Number     uint64    `json:"number"` // of the commit
+	Replica    string    `json:"replica"`
+	Started    time.Time `json:"started"`              // when it was claimed
+	Session    int64     `json:"session_ms"`           // length of the session it lives on
+	Interrupts int       `json:"interrupts,omitempty"` // attempts that were interrupted
+	NotBefore  time.Time `json:"not_before,omitzero"`  // of an attempt that waits
+}
+
+func (r *runRecord) id() string      { return runID(r.Job, r.tick()) }
+func (r *runRecord) tick() time.Time { return time.Unix(r.Tick, 0).UTC() }
+func (r *runRecord) waits() bool     { return r.Replica == "" }
+func (r *runRecord) claim() claimKey { return claimKey{run: r.id(), token: r.Token, number: r.Number} }
+
+// claimKey names one attempt.
+type claimKey struct {
+	run    string
+	token  uint64
+	number uint64
+}
+
+// seenRecord is a message that has been acted on.
+type seenRecord struct {
+	Version int    `json:"v"`
+	At      int64  `json:"at"` // Unix seconds, the leader's clock
+	Answer  string `json:"answer,omitempty"`
+}
+
+type markerRecord struct {
+	Version int       `json:"v"`
+	Created time.Time `json:"created"`
+}
+
+// encode panics only for what cannot be JSON, which no record is.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("scheduler: %T is not JSON: %v", v, err))
+	}
+	return b
+}
+
+// decode reads a record; errVersion where another version wrote it.
+func decode(value []byte, into any) error {
+	var head struct {
+		Version int `json:"v"`
+	}
+	if err := json.Unmarshal(value, &head); err != nil {
+		return fmt.Errorf("scheduler: record cannot be read: %w", err)
+	}
+	if head.Version != formatVersion {
+		return fmt.Errorf("%w: record version %d, this is version %d; upgrade the older binary", errVersion, head.Version, formatVersion)
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("scheduler: record cannot be read: %w", err)
+	}
+	return nil
+}
+
+// decodeRun reads a run record and checks it against its key, since a store's data may come from anywhere.
+func decodeRun(rec store.Record) (*runRecord, error) {
+	r := new(runRecord)
+	if err := decode(rec.Value, r); err != nil {
+		return nil, err
+	}
+	if err := store.CheckName("job", r.Job); err != nil {
+		return nil, err
+	}
+	if !r.waits() {
+		if err := store.CheckName("replica", r.Replica); err != nil {
+			return nil, err
+		}
+	}
+	if r.id() != rec.Key || r.Attempt < 1 || r.Interrupts < 0 || r.Session < 0 {
+		return nil, fmt.Errorf("scheduler: run record %.300q does not belong to its key", rec.Key)
+	}
+	return r, nil
+}
+
+// decodeJob reads a job record and checks it against its key.
+func decodeJob(rec store.Record) (*jobRecord, error) {
+	r := new(jobRecord)
+	if err := decode(rec.Value, r); err != nil {
+		return nil, err
+	}
+	if err := store.CheckName("job", rec.Key); err != nil {
+		return nil, err
+	}
+	if r.Ring < 0 || len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {
+		return nil, fmt.Errorf("scheduler: job record %q has impossible values", rec.Key)
+	}
+	return r, nil
+}
+
+// historyRecord is an entry as it is stored.
+type historyRecord struct {
+	Version int `json:"v"`
+	Entry
+}
+
+func decodeEntry(rec store.Record) (*Entry, error) {
+	r := new(historyRecord)
+	if err := decode(rec.Value, r); err != nil {
+		return nil, err
+	}
+	return &r.Entry, nil
+}
+
+// historyKey is the slot of a ring of size slots: it is written over again and again, so nothing has to be deleted.
+func historyKey(sequence uint64, slots int) string {
+	return fmt.Sprintf("%05d", sequence%uint64(slots))
+}

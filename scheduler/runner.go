@@ -1,0 +1,298 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/internal/world"
+)
+
+// runner executes the runs of this replica and remembers their ends until the ledger has them. It outlives terms: a run
+// lives on its replica's session, not on the lease under which it was claimed.
+type runner struct {
+	log   *slog.Logger
+	world *world.World
+	base  context.Context // of runs; ends with nothing
+	ring  func()          // wakes whoever takes ends to the ledger
+
+	mu     sync.Mutex
+	active map[claimKey]*activeRun
+	ended  map[claimKey]*report
+	closed uint64 // claims of terms up to this token are never started any more
+	doubt  bool   // the ledger may hold claims of ours that were never started
+	gaveUp bool
+}
+
+// activeRun is a run that is being executed.
+type activeRun struct {
+	cancel  context.CancelCauseFunc
+	release func() // lets the session go
+}
+
+// report is the end of a run that the ledger may not know yet.
+type report struct {
+	message string // ID of the message that tells it; the same each time, so that it counts once
+	entry   Entry
+	posted  bool
+	release func() // lets the session go; called once the end is in the store
+}
+
+func (r *report) key() claimKey {
+	return claimKey{run: r.entry.RunID, token: r.entry.Token, number: r.entry.Number}
+}
+
+func newRunner(base context.Context, log *slog.Logger, ring func()) *runner {
+	return &runner{
+		log:    log,
+		world:  world.From(base),
+		base:   base,
+		ring:   ring,
+		active: make(map[claimKey]*activeRun),
+		ended:  make(map[claimKey]*report),
+	}
+}
+
+// start executes a claim that is in the ledger on session; release is called when the session is not needed any more.
+// Where it may not start, it reports that it never did.
+func (r *runner) start(def *definition, rec runRecord, session *election.Session, release func()) {
+	key := rec.claim()
+	ctx, cancel := context.WithCancelCause(session.Context())
+	r.mu.Lock()
+	if rec.Token <= r.closed || r.gaveUp || !session.Valid() {
+		r.mu.Unlock()
+		cancel(nil)
+		release()
+		r.refuse(rec)
+		return
+	}
+	r.active[key] = &activeRun{cancel: cancel, release: release}
+	r.mu.Unlock()
+
+	go func() {
+		defer cancel(nil)
+		run := ctx
+		if def.Timeout > 0 {
+			limited, stop := context.WithTimeout(ctx, def.Timeout)
+			defer stop()
+			run = limited
+		}
+		entry := entryOf(&rec)
+		entry.Started = r.world.Wall().UTC()
+		err := r.call(run, def.Do, Run{
+			Job:     rec.Job,
+			Tick:    rec.tick(),
+			Attempt: rec.Attempt,
+			Reason:  rec.Reason,
+			Token:   rec.Token,
+			Replica: rec.Replica,
+			valid:   func() bool { return run.Err() == nil && session.Valid() },
+		})
+		entry.Ended = r.world.Wall().UTC()
+		entry.Outcome, entry.Detail = judge(err, context.Cause(run))
+		r.finish(key, entry)
+	}()
+}
+
+// call runs the job's work in a goroutine of its own, so that runtime.Goexit in it ends nothing else.
+func (r *runner) call(ctx context.Context, do Func, run Run) (err error) {
+	done := make(chan error, 1)
+	go func() {
+		err := errGoexit
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+				r.log.Error("job panicked", "job", run.Job, "tick", run.Tick, "attempt", run.Attempt, "error", err)
+			}
+			done <- err
+		}()
+		err = do(ctx, run)
+	}()
+	return <-done
+}
+
+var errGoexit = errors.New("the job ended its goroutine by runtime.Goexit")
+
+// judge turns what a job returned, and why its context ended, into an outcome. A job that finished its work in spite of
+// all has succeeded. One that had to stop because its replica did, or lost its session, is interrupted: OnInterrupt says
+// what comes next.
+func judge(err, cause error) (Outcome, string) {
+	switch {
+	case err == nil:
+		return Succeeded, ""
+	case errors.Is(cause, context.DeadlineExceeded):
+		return TimedOut, clip(err.Error(), maxDetail)
+	case cause != nil:
+		return Interrupted, clip(fmt.Sprintf("%v: %v", cause, err), maxDetail)
+	default:
+		return Failed, clip(err.Error(), maxDetail)
+	}
+}
+
+// finish turns an active run into a report.
+func (r *runner) finish(key claimKey, entry Entry) {
+	id := r.world.ID()
+	r.mu.Lock()
+	a := r.active[key]
+	delete(r.active, key)
+	if !r.gaveUp {
+		r.ended[key] = &report{message: id, entry: entry, release: a.release}
+	}
+	r.mu.Unlock()
+	level := slog.LevelInfo
+	if entry.Outcome != Succeeded {
+		level = slog.LevelWarn
+	}
+	r.log.Log(r.base, level, "run ended", "job", entry.Job, "tick", entry.Tick, "attempt", entry.Attempt,
+		"outcome", string(entry.Outcome), "took", entry.Ended.Sub(entry.Started), "error", firstLine(entry.Detail))
+	r.ring()
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// refuse reports that a claim was never started, and makes sure that it never will be.
+func (r *runner) refuse(rec runRecord) {
+	entry := entryOf(&rec)
+	entry.Ended = r.world.Wall().UTC()
+	entry.Outcome = NotStarted
+	id := r.world.ID()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.ended[rec.claim()]; !known && !r.gaveUp {
+		r.ended[rec.claim()] = &report{message: id, entry: entry, release: func() {}}
+	}
+	r.ring()
+}
+
+func entryOf(rec *runRecord) Entry {
+	return Entry{
+		RunID:    rec.id(),
+		Job:      rec.Job,
+		Tick:     rec.tick(),
+		LastTick: rec.tick(),
+		Ticks:    1,
+		Attempt:  rec.Attempt,
+		Reason:   rec.Reason,
+		Token:    rec.Token,
+		Number:   rec.Number,
+		Replica:  rec.Replica,
+	}
+}
+
+// close makes sure that no claim of a term up to token starts any more, once that term's loop has returned.
+func (r *runner) close(token uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = max(r.closed, token)
+	r.doubt = true
+}
+
+// owns says what this replica knows of a claim under its name: whether it is executing it, or has its end to tell.
+func (r *runner) owns(key claimKey) (active, ended bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, active = r.active[key]
+	_, ended = r.ended[key]
+	return active, ended
+}
+
+// reports returns the ends that the ledger may not know, in a stable order.
+func (r *runner) reports() []*report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*report, 0, len(r.ended))
+	for _, rep := range r.ended {
+		all = append(all, rep)
+	}
+	slices.SortFunc(all, func(a, b *report) int { return strings.Compare(a.message, b.message) })
+	return all
+}
+
+// posted notes that an end lies in the inbox; the session may go.
+func (r *runner) posted(rep *report) {
+	r.mu.Lock()
+	release := rep.release
+	rep.posted, rep.release = true, func() {}
+	r.mu.Unlock()
+	release()
+}
+
+// settle forgets an end that the ledger has.
+func (r *runner) settle(key claimKey) {
+	r.mu.Lock()
+	rep := r.ended[key]
+	delete(r.ended, key)
+	r.mu.Unlock()
+	if rep != nil {
+		rep.release()
+	}
+}
+
+// running returns how many runs are executed now.
+func (r *runner) running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.active)
+}
+
+// unsettled reports whether the ledger may hold anything under this replica's name.
+func (r *runner) unsettled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.doubt || len(r.active) > 0 || len(r.ended) > 0
+}
+
+// closedUpTo returns the token of the newest term whose loop has returned.
+func (r *runner) closedUpTo() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
+
+// certain ends the doubt that the close of terms up to token has raised.
+func (r *runner) certain(token uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed == token {
+		r.doubt = false
+	}
+}
+
+// stop cancels all runs.
+func (r *runner) stop(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.active {
+		a.cancel(cause)
+	}
+}
+
+// giveUp lets all sessions go although runs may still be executed, and returns how many are; their ends are not told.
+func (r *runner) giveUp() int {
+	r.mu.Lock()
+	r.gaveUp = true
+	var release []func()
+	for _, a := range r.active {
+		release = append(release, a.release)
+		a.release = func() {}
+	}
+	for _, rep := range r.ended {
+		release = append(release, rep.release)
+		rep.release = func() {}
+	}
+	n := len(r.active)
+	r.mu.Unlock()
+	for _, f := range release {
+		f()
+	}
+	return n
+}
