@@ -75,8 +75,9 @@ type Run struct {
 // ID returns "job@tick", the same for every attempt: the key for idempotent work.
 func (r Run) ID() string { return runID(r.Job, r.Tick) }
 
-// Valid reports whether nobody else can have taken this run over: it compares clocks and does no I/O. Ask right before a
-// side effect. Once it has answered false it never answers true again, and the run's context has ended.
+// Valid reports whether nobody else can have taken this run over: whether its replica's session certainly lives. It
+// compares clocks and does no I/O: ask right before a side effect. It says nothing of Timeout and grace, which end only the
+// context.
 func (r Run) Valid() bool { return r.valid != nil && r.valid() }
 
 func runID(job string, tick time.Time) string { return job + "@" + tick.UTC().Format(time.RFC3339) }

@@ -92,7 +92,7 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 			Reason:  rec.Reason,
 			Token:   rec.Token,
 			Replica: rec.Replica,
-			valid:   func() bool { return run.Err() == nil && session.Valid() },
+			valid:   session.Valid,
 		})
 		entry.Ended = r.world.Wall().UTC()
 		entry.Outcome, entry.Detail = judge(err, context.Cause(run))
