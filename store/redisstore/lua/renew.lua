@@ -1,0 +1,23 @@
+-- KEYS lease, fence, sessions, info
+-- ARGV lease, replica, lease ms
+-- Returns {granted, clock us}, {lost} or {ended}.
+
+local lease, fence, sessions, info = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ttl = tonumber(ARGV[3])
+
+local err = foreign(lease, 'string') or foreign(fence, 'hash') or foreign(sessions, 'zset') or foreign(info, 'hash')
+if err then
+  return err
+end
+local us = now_us()
+local ms = math.floor(us / 1000)
+if redis.call('GET', lease) ~= ARGV[1] then
+  return {'lost'}
+end
+if not session_end(sessions, ARGV[2], ms) then
+  return {'ended'}
+end
+redis.call('PEXPIRE', lease, ttl)
+redis.call('PEXPIRE', fence, FENCE_MS + ttl)
+set_session(sessions, info, ARGV[2], ms + ttl, '', ms)
+return {'granted', whole(us)}
