@@ -149,8 +149,11 @@ func (r *runner) finish(key claimKey, entry Entry) {
 	if entry.Outcome != Succeeded {
 		level = slog.LevelWarn
 	}
-	r.log.Log(r.base, level, "run ended", "job", entry.Job, "tick", entry.Tick, "attempt", entry.Attempt,
-		"outcome", string(entry.Outcome), "took", entry.Ended.Sub(entry.Started), "error", firstLine(entry.Detail))
+	log := r.log.With("job", entry.Job, "tick", entry.Tick, "attempt", entry.Attempt)
+	if entry.Detail != "" {
+		log = log.With("error", firstLine(entry.Detail))
+	}
+	log.Log(r.base, level, "run ended", "outcome", string(entry.Outcome), "took", entry.Ended.Sub(entry.Started))
 	r.ring()
 }
 
