@@ -1,0 +1,77 @@
+// Command peers measures how many ticks of an every-second job the usual set-ups double and lose, with three replicas as
+// processes on a private redis-server, and prints a table. It counts the lines that the jobs wrote.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == "replica" {
+		err = replicaMain(os.Args[2:])
+	} else {
+		err = table()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+}
+
+// table measures the scenarios, one after another, and prints a row for each.
+func table() error {
+	ticks := flag.Int("ticks", 60, "how many ticks each row counts")
+	only := flag.String("only", "", "measure only set-ups whose name `contains` this")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+
+	fmt.Println("| set-up | job takes | clocks apart | fault of the leader | ticks | ran once | doubled | lost |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
+	for _, s := range scenarios() {
+		if !strings.Contains(s.setup, *only) {
+			continue
+		}
+		r, err := s.measure(ctx, *ticks)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.setup, err)
+		}
+		what := string(s.fault)
+		if s.fault != none {
+			what = fmt.Sprintf("%d × %s", r.faults, s.fault)
+		}
+		fmt.Printf("| %s | %v | %v | %s | %d | %d | %d | %d |\n",
+			s.setup, s.job, s.offsets[len(s.offsets)-1], what, r.ticks, r.once, r.doubled, r.lost)
+	}
+	return nil
+}
+
+// scenarios are the rows: the locks without any fault, with clocks that differ more and more, and the leaders with faults.
+func scenarios() (rows []scenario) {
+	for _, setup := range []string{"cron+lock", "gocron+lock", "cron+kept lock"} {
+		for _, job := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+			for _, apart := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond} {
+				offsets := []time.Duration{0, apart / 2, apart}
+				rows = append(rows, scenario{setup: setup, job: job, offsets: offsets, fault: none, settle: time.Second})
+			}
+		}
+	}
+	for _, setup := range []string{"cron+flag"} {
+		row := scenario{setup: setup, job: 10 * time.Millisecond, offsets: make([]time.Duration, 3), fault: none, settle: time.Second}
+		rows = append(rows, row)
+		row.first, row.settle = 5500*time.Millisecond, 6*time.Second // between two ticks; longer than a lease
+		row.fault, row.every = kill, 15*time.Second
+		rows = append(rows, row)
+		row.fault, row.every = stop, 20*time.Second
+		rows = append(rows, row)
+	}
+	return rows
+}
