@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-singleton/singleton/internal/procgroup"
+	"github.com/spf13/cobra"
+)
+
+// The exit codes.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2 // or a bad file
+	exitNoLeader = 3 // status
+)
+
+// failure is an error with an exit code of its own.
+type failure struct {
+	code int
+	err  error // nil when all has been said already
+}
+
+// Error returns the text of what went wrong.
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit code %d", f.code)
+	}
+	return f.err.Error()
+}
+
+// Unwrap returns what went wrong.
+func (f *failure) Unwrap() error { return f.err }
+
+// usage marks err as a mistake of the command line.
+func usage(err error) error { return &failure{code: exitUsage, err: err} }
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// report prints err in one line and returns the exit code.
+func (a *app) report(cmd *cobra.Command, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	code := exitFailed
+	if f, ok := errors.AsType[*failure](err); ok {
+		if code = f.code; f.err == nil {
+			return code
+		}
+	}
+	name := ""
+	if cmd.HasParent() {
+		name = cmd.Name() + ": "
+	}
+	hint := ""
+	if code == exitUsage {
+		hint = fmt.Sprintf("; see %s --help", cmd.CommandPath())
+	}
+	fmt.Fprintf(a.stderr, "singleton: %s%s%s\n", name, line(err.Error()), hint)
+	return code
+}
+
+// line puts a text that may come from anywhere into one line without control characters.
+func line(text string) string {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
+	return strings.ReplaceAll(procgroup.Escape([]byte(text)), "\t", " ")
+}

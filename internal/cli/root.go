@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+	_ "time/tzdata" // machines without a zone database still know CRON_TZ
+
+	"github.com/go-singleton/singleton/store"
+	"github.com/spf13/cobra"
+)
+
+// app is what the commands share: where they write, what time it is, and their environment.
+type app struct {
+	stdout, stderr io.Writer
+	now            func() time.Time
+	local          *time.Location
+	lookup         func(name string) (string, bool)
+}
+
+// Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
+// ctx does.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	a := &app{stdout: stdout, stderr: stderr, now: time.Now, local: time.Local, lookup: os.LookupEnv}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.newRootCommand()
+	root.SetArgs(args)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.report(cmd, err)
+}
+
+func (a *app) newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "singleton",
+		Short: "Cron jobs on one of many machines, each tick once",
+		Long: `singleton runs a crontab on several machines at once: one of them leads and fires the jobs, each scheduled tick
+once. When it dies or is stopped, another goes on where it was. All they need is a Redis that they share.
+
+Each flag can also be given as an environment variable: --catch-up-max as SINGLETON_CATCH_UP_MAX. The flag wins.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (status).`,
+		Example: `  singleton validate jobs.cron                run on your laptop: is the file right, and when does what run?
+  singleton cron --group billing jobs.cron    run on every machine
+  singleton status --group billing            who leads, what ran, what runs next`,
+		SuggestionsMinimumDistance: 2,
+
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.applyEnvironment(cmd) },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddCommand(
+		a.newNextCommand(),
+		a.newVersionCommand(),
+	)
+	return root
+}
+
+// unknownCommand says what was meant, perhaps. An argument that is no word may be anything, such as a URL with a
+// password: it is not repeated.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	switch {
+	case store.CheckName("command", name) != nil:
+		return usagef("unknown command")
+	case len(cmd.SuggestionsFor(name)) > 0:
+		return usagef("unknown command %q; did you mean %q?", name, cmd.SuggestionsFor(name)[0])
+	}
+	return usagef("unknown command %q", name)
+}
+
+// arguments checks their number; names says what is wanted.
+func arguments(least, most int, names string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("%s is missing", names)
+		case len(args) > most && most == 0:
+			return usagef("takes no arguments, %d are given", len(args))
+		case len(args) > most:
+			return usagef("takes %s and nothing else, %d arguments are given", names, len(args))
+		}
+		return nil
+	}
+}
