@@ -54,20 +54,20 @@ func table() error {
 	return nil
 }
 
-// scenarios are the rows: the locks without any fault, with clocks that differ more and more, and the leaders with faults.
+// scenarios are the rows: locks without any fault, whose runs are shorter or longer than the clocks are apart, and leaders
+// with faults.
 func scenarios() (rows []scenario) {
+	const ms = time.Millisecond
 	for _, setup := range []string{"cron+lock", "gocron+lock", "cron+kept lock"} {
-		for _, job := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
-			for _, apart := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond} {
-				offsets := []time.Duration{0, apart / 2, apart}
-				rows = append(rows, scenario{setup: setup, job: job, offsets: offsets, fault: none, settle: time.Second})
-			}
+		for _, c := range []struct{ job, apart time.Duration }{{1 * ms, 0}, {10 * ms, 5 * ms}, {10 * ms, 20 * ms}} {
+			offsets := []time.Duration{0, c.apart / 2, c.apart}
+			rows = append(rows, scenario{setup: setup, job: c.job, offsets: offsets, fault: none, settle: time.Second})
 		}
 	}
-	for _, setup := range []string{"cron+flag"} {
-		row := scenario{setup: setup, job: 10 * time.Millisecond, offsets: make([]time.Duration, 3), fault: none, settle: time.Second}
+	for _, setup := range []string{"cron+flag", "singleton"} {
+		row := scenario{setup: setup, job: 10 * ms, offsets: []time.Duration{0, 10 * ms, 20 * ms}, fault: none, settle: time.Second}
 		rows = append(rows, row)
-		row.first, row.settle = 5500*time.Millisecond, 6*time.Second // between two ticks; longer than a lease
+		row.first, row.settle = 5500*ms, 6*time.Second // between two ticks; longer than a lease
 		row.fault, row.every = kill, 15*time.Second
 		rows = append(rows, row)
 		row.fault, row.every = stop, 20*time.Second

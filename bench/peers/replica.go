@@ -30,6 +30,7 @@ var setups = map[string]func(ctx context.Context, r *replica) error{
 	"cron+kept lock": cronWithKeptLock,
 	"gocron+lock":    gocronWithLocker,
 	"cron+flag":      cronWithLeaderFlag,
+	"singleton":      withSingleton,
 }
 
 // replicaMain is the program of a replica: it runs until its standard input ends, as it does when the parent dies.
