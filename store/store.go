@@ -103,15 +103,16 @@ const (
 // Leases is the half of the contract that elections need.
 type Leases interface {
 	// Acquire tries once; *HeldError when another campaign holds the lease. The nonce of the current lease is granted that
-	// lease again with the same token; the nonce released last is refused with ErrLost. Granted or held, it starts or
+	// lease again with the same token; one of those released last is refused with ErrLost. Granted or held, it starts or
 	// refreshes the replica's session; refreshing one that has ended is ErrEnded. A grant sets the session's end to the
 	// lease's; a held Acquire only lengthens it, to Session.
 	Acquire(ctx context.Context, group string, c Candidate) (Lease, error)
 	// Renew extends lease and session to the same instant, l.TTL from now, and returns what was granted. ErrLost: not
 	// ours any more. It revives nothing: a session that has ended is ErrEnded.
 	Renew(ctx context.Context, l Lease) (Grant, error)
-	// Release gives the lease up if it is ours, wakes the followers, and remembers the nonce; the session goes on.
-	// Releasing what is not held is done: nil.
+	// Release gives the lease up if it is ours, wakes the followers, and remembers the nonce, at least the last 16; the
+	// session goes on. The token is not compared: who gives up an Acquire that got no answer does not know it. Releasing
+	// what is not held is done too, and remembers the nonce: that Acquire may still be on its way.
 	Release(ctx context.Context, l Lease) error
 	// Leader returns who leads, maybe a moment old; ErrNoLeader.
 	Leader(ctx context.Context, group string) (Leader, error)

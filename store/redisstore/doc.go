@@ -25,7 +25,7 @@
 // # Servers
 //
 // Redis 6.2 or later, or Valkey 7.2 or later. A user of its own needs, on the keys singleton:* and the channels
-// singleton:*, the commands evalsha, eval, time, type, get, set, del, pttl, pexpire, hget, hmget, hset, hdel, hexists,
+// singleton:*, the commands evalsha, eval, time, type, get, set, del, pttl, pexpire, pexpireat, hget, hmget, hset, hdel, hexists,
 // hlen, hkeys, zadd, zscore, zrem, zrangebyscore, publish, subscribe, unsubscribe, ping and, for the connection, hello,
 // auth, select and client; Warnings looks at info, role and config get where it may.
 //

@@ -12,6 +12,7 @@ if err then
 end
 local us = now_us()
 local ms = math.floor(us / 1000)
+local till = ms + ttl -- one instant for the lease and the session
 if was_released(fence, nonce) then
   return {'lost'}
 end
@@ -28,7 +29,7 @@ if value then
     set_session(sessions, info, replica, math.max(living or 0, ms + session), about, ms)
     return {'held', value, redis.call('PTTL', lease)}
   end
-  redis.call('PEXPIRE', lease, ttl)
+  redis.call('PEXPIREAT', lease, whole(till))
 else
   local stored = tonumber(redis.call('HGET', fence, 'token') or '0') or 0
   local following = math.max(stored + 1, us, floor + 1)
@@ -36,9 +37,9 @@ else
     return redis.error_reply('NOTOKEN ' .. fence .. ' leaves no token below 2^53')
   end
   token = whole(following)
-  redis.call('SET', lease, token .. ' ' .. replica .. ' ' .. nonce, 'PX', ttl)
+  redis.call('SET', lease, token .. ' ' .. replica .. ' ' .. nonce, 'PXAT', whole(till))
   redis.call('HSET', fence, 'token', token)
 end
 redis.call('PEXPIRE', fence, FENCE_MS + ttl)
-set_session(sessions, info, replica, ms + ttl, about, ms)
+set_session(sessions, info, replica, till, about, ms)
 return {'granted', token, whole(us)}

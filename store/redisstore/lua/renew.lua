@@ -11,13 +11,14 @@ if err then
 end
 local us = now_us()
 local ms = math.floor(us / 1000)
+local till = ms + ttl -- one instant for the lease and the session
 if redis.call('GET', lease) ~= ARGV[1] then
   return {'lost'}
 end
 if not session_end(sessions, ARGV[2], ms) then
   return {'ended'}
 end
-redis.call('PEXPIRE', lease, ttl)
+redis.call('PEXPIREAT', lease, whole(till))
 redis.call('PEXPIRE', fence, FENCE_MS + ttl)
-set_session(sessions, info, ARGV[2], ms + ttl, '', ms)
+set_session(sessions, info, ARGV[2], till, '', ms)
 return {'granted', whole(us)}
