@@ -192,12 +192,9 @@ func (f *fields) dates() string {
 		}
 		return ", on " + ofDays + " of the month" + in
 	case f.days == allDays:
-		if f.nth|f.final == 0 && f.weekdays.size() > 1 {
-			return ", " + named(mondayFirst(f.weekdays).cycle(1, 7), weekdayName) + in
-		}
-		return ", " + f.weekdayPhrase("every ", "and") + in
+		return ", " + f.eachWeekday("") + in
 	case f.either:
-		ofWeek = ", or " + f.weekdayPhrase("every ", "and")
+		ofWeek = ", or " + f.eachWeekday("on ")
 	default:
 		ofWeek = ", if that is " + f.weekdayPhrase("a ", "or")
 	}
@@ -225,6 +222,14 @@ func (f *fields) dayPhrase() string {
 		}
 	}
 	return list(items, "and")
+}
+
+// eachWeekday says the weekdays as plain as they allow: "Monday to Friday", "every Friday".
+func (f *fields) eachWeekday(on string) string {
+	if f.nth|f.final == 0 && f.weekdays.size() > 1 {
+		return on + named(mondayFirst(f.weekdays).cycle(1, 7), weekdayName)
+	}
+	return f.weekdayPhrase("every ", "and")
 }
 
 // weekdayPhrase says the weekdays: "every Monday and the last Friday of the month".

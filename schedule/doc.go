@@ -20,7 +20,7 @@
 //	*        every value
 //	5        one value, as a number or by its name, in capitals or not
 //	1-5      a range; one that ends before it begins goes round: 22-2, SAT-SUN, NOV-FEB
-//	*/7     every 7th value from the first
+//	*/7      every 7th value from the first
 //	1-30/7   every 7th value of a range
 //	5/15     every 15th value from 5 to the largest
 //	L        day of month: the last
@@ -71,8 +71,8 @@
 // times.
 // So "0 0-23 * * *" and "0 * * * *" differ: the first has 24 fixed times, the second is hourly.
 //
-// The same holds for all changes of a zone's offset, whatever their size and reason: for half an hour on Lord Howe Island,
-// and for 30 December 2011, which Samoa left out, where "0 9 30 12 *" fires as the 31st begins.
+// The same holds for all changes of a zone's offset, whatever their size and reason: for half an hour on Lord Howe
+// Island, and for 30 December 2011, which Samoa left out, where "0 9 30 12 *" fires as the 31st begins.
 //
 // # Refused
 //

@@ -16,7 +16,7 @@ var (
 // SyntaxError says which part of a spec is wrong, where, and why. Parse returns no other error.
 type SyntaxError struct {
 	Spec   string // as it was given
-	Field  string // "second", "minute", "hour", "day of month", "month", "day of week", "time zone", "interval"; empty when the whole is wrong
+	Field  string // "minute", "day of month", …, "time zone", "interval" (of @every); empty when the whole is wrong
 	Offset int    // of the wrong part in Spec, in bytes; len(Spec) where something is missing at the end
 	Length int    // of the wrong part, in bytes; at least 1, so that there is something to underline
 	Reason string // without the field

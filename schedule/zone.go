@@ -14,19 +14,32 @@ const slack = 48 * 3600
 // settled is the year 2200, from which on every zone follows rules that repeat with the calendar.
 var settled = time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
 
-// spanAt returns the span that contains sec. Neighbouring spans may have the same offset.
+// spanAt returns the span that contains sec. Neighbouring spans may have the same offset, and may overlap.
 func spanAt(zone *time.Location, sec int64) span {
 	t := time.Unix(sec, 0).In(zone)
-	_, offset := t.Zone()
-	s := span{-forever, forever, int64(offset)}
+	s := span{-forever, forever, offsetAt(t)}
 	start, end := t.ZoneBounds()
 	if !start.IsZero() {
 		s.start = min(start.Unix(), sec)
 	}
 	if !end.IsZero() {
-		s.end = max(end.Unix(), sec+1)
+		s.end = end.Unix()
+	}
+	if s.end <= sec {
+		// Where a zone's rules have no end, ZoneBounds takes every year for one of 365 days, so that the last day of a
+		// leap year lies outside its own bounds. Nothing changes in the rest of that day; were it otherwise, the walk
+		// would go on by seconds.
+		s.end = (floorDiv(sec, day) + 1) * day
+		if offsetAt(time.Unix(s.end-1, 0).In(zone)) != s.offset {
+			s.end = sec + 1
+		}
 	}
 	return s
+}
+
+func offsetAt(t time.Time) int64 {
+	_, offset := t.Zone()
+	return int64(offset)
 }
 
 // reached returns the latest wall time that zone's clock has shown up to and including sec, and the offset at sec.
