@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -23,10 +25,11 @@ import (
 // Config says what to show.
 type Config struct {
 	Out    io.Writer
-	Binary string        // of singleton, which the replicas run
-	Store  string        // URL of a Redis; empty starts one in this process
-	For    time.Duration // how long faults go on
-	Lease  time.Duration // of the replicas
+	Binary string         // of singleton, which the replicas run
+	Store  string         // URL of a Redis; empty starts one in this process
+	Client *redis.Options // what Store says
+	For    time.Duration  // how long faults go on
+	Lease  time.Duration  // of the replicas
 }
 
 // Times of the show.
@@ -70,7 +73,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	defer os.RemoveAll(s.dir)
-	where := "the Redis of --store"
+	options, where := cfg.Client, "the Redis of --store"
 	if s.url == "" {
 		embedded := miniredis.NewMiniRedis()
 		embedded.ClockTTL(true)
@@ -79,11 +82,8 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 		defer embedded.Close()
 		s.url = "redis://" + embedded.Addr()
+		options = &redis.Options{Addr: embedded.Addr()}
 		where = "embedded Redis on " + embedded.Addr()
-	}
-	options, err := redis.ParseURL(s.url)
-	if err != nil {
-		return errors.New("demo: the store's URL is not one of a Redis: use redis://user:password@host:port/db")
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
@@ -149,10 +149,10 @@ func (s *show) play(ctx context.Context) (err error) {
 	}()
 	for i := range 3 {
 		r := &replica{name: fmt.Sprintf("r-%d", i+1), events: s.events}
-		r.command = []string{s.cfg.Binary, "cron", "--store", s.url, "--group", s.group, "--seconds", "--id", r.name,
+		r.command = []string{s.cfg.Binary, "cron", "--group", s.group, "--seconds", "--id", r.name,
 			"--lease", s.cfg.Lease.String(), "--grace", grace.String(), "--history", "10000", "--log-format", "json",
 			"--log-level", "info", file}
-		r.environment = append(os.Environ(), "DEMO_LINES="+s.lines.file)
+		r.environment = append(s.environment(), "DEMO_LINES="+s.lines.file, "SINGLETON_STORE="+s.url)
 		if err := r.start(); err != nil {
 			return err
 		}
@@ -162,7 +162,12 @@ func (s *show) play(ctx context.Context) (err error) {
 		return err
 	}
 	s.timeline.flush()
-	return s.tally()
+	return s.sum()
+}
+
+// environment is this process's, without what would change the replicas.
+func (s *show) environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SINGLETON_") })
 }
 
 // watch is the loop: lines, elections, faults, until the last tick that counts has run or can no longer be late.
@@ -211,7 +216,7 @@ func (s *show) note(e event) error {
 		return nil
 	}
 	s.leader = e.replica
-	said := fmt.Sprintf("leads%40s", "")
+	said := "leads"
 	switch {
 	case s.first == 0:
 		s.first = e.at.Unix() + 1

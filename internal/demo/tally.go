@@ -63,8 +63,54 @@ func (l *lines) read(now time.Time) ([]ran, error) {
 	return fresh, nil
 }
 
-// tally counts every tick from the lines, against the schedule, and prints what it finds.
-func (s *show) tally() error {
+// tally is what became of each tick; ticks are named by their number, from 1.
+type tally struct{ once, lost, doubled, rerun []string }
+
+// count judges the ticks from first to until, or to the last one that has run: each must have been run once. One of which
+// the history shows an interrupted attempt may have been run again.
+func count(first, until int64, runs map[int64]int, interrupted map[int64]bool) tally {
+	for tick := range runs {
+		until = max(until, tick)
+	}
+	var t tally
+	for tick := first; tick <= until; tick++ {
+		to := &t.once
+		switch n := runs[tick]; {
+		case n == 0:
+			to = &t.lost
+		case n > 1 && interrupted[tick]:
+			to = &t.rerun
+		case n > 1:
+			to = &t.doubled
+		}
+		*to = append(*to, fmt.Sprint(tick-first+1))
+	}
+	return t
+}
+
+// right reports whether no tick was lost, and none doubled without an interruption.
+func (t tally) right() bool { return len(t.lost)+len(t.doubled) == 0 }
+
+func (t tally) print(out io.Writer) {
+	twice := len(t.doubled) + len(t.rerun)
+	fmt.Fprintf(out, "\n%d ticks: %d ran once, %d doubled, %d lost        counted from the lines the job wrote, not from the ledger\n",
+		len(t.once)+twice+len(t.lost), len(t.once), twice, len(t.lost))
+	for _, l := range []struct {
+		what  string
+		ticks []string
+	}{
+		{"Lost", t.lost},
+		{"Doubled without a reason", t.doubled},
+		{"Run again because the first attempt was interrupted, as the history shows", t.rerun},
+	} {
+		if len(l.ticks) > 0 {
+			fmt.Fprintf(out, "%s: %s\n", l.what, strings.Join(l.ticks, " "))
+		}
+	}
+}
+
+// sum counts every tick from the lines, against the schedule, and prints what it finds.
+func (s *show) sum() error {
 	out := s.cfg.Out
 	if s.first == 0 {
 		fmt.Fprintln(out, "\nnobody was elected: no tick was due")
@@ -74,39 +120,8 @@ func (s *show) tally() error {
 	if err != nil {
 		return err
 	}
-	var last int64
-	for tick := range s.lines.count {
-		last = max(last, tick)
-	}
-	var once, doubled, rerun, lost []string
-	for tick := s.first; tick <= max(last, s.lines.until); tick++ {
-		number := fmt.Sprint(tick - s.first + 1)
-		switch n := s.lines.count[tick]; {
-		case n == 1:
-			once = append(once, number)
-		case n == 0:
-			lost = append(lost, number)
-		case interrupted[tick]:
-			rerun = append(rerun, number)
-		default:
-			doubled = append(doubled, number)
-		}
-	}
-	fmt.Fprintf(out, "\n%d ticks: %d ran once, %d doubled, %d lost", len(once)+len(doubled)+len(rerun)+len(lost), len(once),
-		len(doubled)+len(rerun), len(lost))
-	fmt.Fprintln(out, "        counted from the lines the job wrote, not from the ledger")
-	for _, l := range []struct {
-		what  string
-		ticks []string
-	}{
-		{"Lost", lost},
-		{"Doubled without a reason", doubled},
-		{"Run again because the first attempt was interrupted (history shows it)", rerun},
-	} {
-		if len(l.ticks) > 0 {
-			fmt.Fprintf(out, "%s: %s\n", l.what, strings.Join(l.ticks, " "))
-		}
-	}
+	t := count(s.first, s.lines.until, s.lines.count, interrupted)
+	t.print(out)
 	var gaps []string
 	for _, fault := range []string{killed, froze, left} {
 		if g := s.gaps[fault]; len(g) > 0 {
@@ -119,7 +134,7 @@ func (s *show) tally() error {
 	if s.cfg.Store == "" {
 		fmt.Fprintln(out, "Try it on your own Redis: singleton demo --store redis://…")
 	}
-	if len(lost)+len(doubled) > 0 {
+	if !t.right() {
 		return ErrTicks
 	}
 	return nil

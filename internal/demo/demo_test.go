@@ -1,0 +1,87 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "demo")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "singleton")
+		if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/singleton").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+func TestDemoLosesNothingAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	// Long enough for all three faults.
+	err := Run(t.Context(), Config{Out: &out, Binary: binary, For: 18 * time.Second, Lease: time.Second})
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	for _, want := range []string{`KILLED`, `FROZEN`, `asked to leave`, `\d+ ticks: \d+ ran once, 0 doubled, 0 lost`} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("the output has no %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+}
+
+func TestDemoOnAGivenRedisLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	opts, err := redis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	time.AfterFunc(3*time.Second, cancel) // Ctrl-C
+	if err := Run(ctx, Config{Out: &out, Binary: binary, Store: server.URL(), Client: opts, For: time.Minute, Lease: time.Second}); err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	if n, err := server.Client().DBSize(t.Context()).Result(); n != 0 || err != nil {
+		t.Errorf("%d keys are left, %v", n, err)
+	}
+}
+
+func TestDemoSaysThatAStoreDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	opts, err := redis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	err = Run(t.Context(), Config{Out: new(bytes.Buffer), Binary: binary, Store: server.URL(), Client: opts, For: time.Minute,
+		Lease: time.Second})
+	if err == nil || errors.Is(err, ErrTicks) {
+		t.Errorf("got %v", err)
+	}
+}
