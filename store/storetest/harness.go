@@ -35,6 +35,7 @@ func Run(t *testing.T, h Harness) {
 		{"hints", hintRules},
 		{"arguments", argumentRules},
 		{"calls", callRules},
+		{"faults", faultRules()},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			for _, r := range part.rules {
