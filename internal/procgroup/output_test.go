@@ -48,6 +48,7 @@ func TestOutputInThePipeIsReadAfterTheDeadline(t *testing.T) {
 func TestEndlessOutputFromOutsideTheGroupEnds(t *testing.T) {
 	var writer sync.WaitGroup
 	defer writer.Wait()
+	total := 0
 	readPast(t, func(w *os.File) {
 		writer.Go(func() {
 			text := bytes.Repeat([]byte("x\n"), 1000)
@@ -55,5 +56,8 @@ func TestEndlessOutputFromOutsideTheGroupEnds(t *testing.T) {
 				_, err = w.Write(text)
 			}
 		})
-	}, func([]byte) {})
+	}, func(line []byte) { total += len(line) + 1 })
+	if total == 0 || total > maxPipe {
+		t.Errorf("read %d bytes, want at most %d", total, maxPipe)
+	}
 }

@@ -1,0 +1,108 @@
+package crontab
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Policies say how the ticks and runs of a job are treated. Zero values leave it to the scheduler's defaults.
+type Policies struct {
+	Overlap     string // "skip", "queue" or "allow"
+	CatchUp     string // "none", "latest" or "all"
+	CatchUpMax  int    // 1 to 10000; counts with CatchUp "all"
+	Window      time.Duration
+	OnInterrupt string // "record" or "rerun"
+	Timeout     time.Duration
+}
+
+// The values of the policies that have words for values.
+var (
+	overlaps   = []string{"skip", "queue", "allow"}
+	catchUps   = []string{"none", "latest", "all"}
+	interrupts = []string{"record", "rerun"}
+)
+
+const maxCatchUpMax = 10_000
+
+// check reports everything that is wrong with the policies for a whole file.
+func (p *Policies) check() error {
+	var errs []error
+	for _, w := range []struct{ key, value string }{
+		{"overlap", p.Overlap}, {"catch-up", p.CatchUp}, {"on-interrupt", p.OnInterrupt},
+	} {
+		if w.value == "" {
+			continue
+		}
+		if reason := new(Policies).set(w.key, w.value); reason != "" {
+			errs = append(errs, fmt.Errorf("crontab: %s: %s", w.key, reason))
+		}
+	}
+	if p.CatchUpMax < 0 || p.CatchUpMax > maxCatchUpMax {
+		errs = append(errs, fmt.Errorf("crontab: catch-up-max: %d is out of range 1-%d", p.CatchUpMax, maxCatchUpMax))
+	}
+	if p.Window < 0 {
+		errs = append(errs, fmt.Errorf("crontab: window: %v is negative", p.Window))
+	}
+	if p.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("crontab: timeout: %v is negative", p.Timeout))
+	}
+	if p.CatchUp == "all" && p.Overlap == "skip" {
+		errs = append(errs, fmt.Errorf("crontab: catch-up: %s", noSkip))
+	}
+	return errors.Join(errs...)
+}
+
+const noSkip = "all does not go with overlap=skip: the ticks to make up wait for one another; say overlap=queue or allow"
+
+// set gives one policy the value that is written, or says what is wrong with it; ok keys only.
+func (p *Policies) set(key, value string) (reason string) {
+	switch key {
+	case "overlap":
+		if value == "replace" {
+			return `policy "replace" is not available yet; one of ` + strings.Join(overlaps, ", ")
+		}
+		return choose(&p.Overlap, value, overlaps)
+	case "catch-up":
+		return choose(&p.CatchUp, value, catchUps)
+	case "on-interrupt":
+		return choose(&p.OnInterrupt, value, interrupts)
+	case "catch-up-max":
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return fmt.Sprintf("%q is not a whole number", value)
+		}
+		if n < 1 || n > maxCatchUpMax {
+			return fmt.Sprintf("%d is out of range 1-%d", n, maxCatchUpMax)
+		}
+		p.CatchUpMax = n
+	case "window":
+		return lasting(&p.Window, value)
+	case "timeout":
+		return lasting(&p.Timeout, value)
+	}
+	return ""
+}
+
+func choose(field *string, value string, all []string) (reason string) {
+	if !slices.Contains(all, value) {
+		return fmt.Sprintf("unknown policy %q; one of %s", value, strings.Join(all, ", "))
+	}
+	*field = value
+	return ""
+}
+
+func lasting(field *time.Duration, value string) (reason string) {
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return fmt.Sprintf("%q is not a duration such as 90s or 1h30m", value)
+	}
+	if d <= 0 {
+		return fmt.Sprintf("%q is not longer than nothing", value)
+	}
+	*field = d
+	return ""
+}
