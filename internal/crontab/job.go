@@ -107,7 +107,8 @@ func isField(words []word, i int) bool {
 
 // refuseCount reports a line that has one field too many or too few to be read safely; n are wanted.
 func (p *parser) refuseCount(l line, words []word, n int) bool {
-	reason, upTo := "", n
+	var reason string
+	var upTo int
 	switch {
 	case isField(words, n) && n == 5:
 		reason, upTo = "six fields, which has two readings: seconds first (say --seconds), or year last (not supported)", 6
