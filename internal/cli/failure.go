@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-singleton/singleton/internal/crontab"
 	"github.com/go-singleton/singleton/internal/procgroup"
 	"github.com/spf13/cobra"
 )
@@ -50,6 +51,10 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 			return code
 		}
 	}
+	if bad, ok := errors.AsType[*crontab.Errors](err); ok { // many lines, made for a terminal
+		fmt.Fprintln(a.stderr, bad.Error())
+		return code
+	}
 	name := ""
 	if cmd.HasParent() {
 		name = cmd.Name() + ": "
@@ -58,12 +63,12 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if code == exitUsage {
 		hint = fmt.Sprintf("; see %s --help", cmd.CommandPath())
 	}
-	fmt.Fprintf(a.stderr, "singleton: %s%s%s\n", name, line(err.Error()), hint)
+	fmt.Fprintf(a.stderr, "singleton: %s%s%s\n", name, line(strings.TrimSpace(err.Error())), hint)
 	return code
 }
 
 // line puts a text that may come from anywhere into one line without control characters.
 func line(text string) string {
-	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
+	text = strings.ReplaceAll(text, "\n", "; ")
 	return strings.ReplaceAll(procgroup.Escape([]byte(text)), "\t", " ")
 }

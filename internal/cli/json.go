@@ -38,5 +38,5 @@ func escapeJSON(text []byte) []byte {
 	return out
 }
 
-// seconds is a duration as programs read it.
-func seconds(d time.Duration) float64 { return d.Seconds() }
+// seconds is a duration as programs read it, to the microsecond.
+func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }

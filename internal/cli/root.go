@@ -22,7 +22,7 @@ type app struct {
 // Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
 // ctx does.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, now: time.Now, local: time.Local, lookup: os.LookupEnv}
+	a := &app{stdout: stdout, stderr: stderr, now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv}
 	return a.run(ctx, args)
 }
 
@@ -64,7 +64,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (statu
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(
+		a.newCronCommand(),
+		a.newStatusCommand(),
+		a.newHistoryCommand(),
+		a.newValidateCommand(),
 		a.newNextCommand(),
+		a.newDemoCommand(),
 		a.newVersionCommand(),
 	)
 	return root

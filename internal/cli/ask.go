@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-singleton/singleton/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// askLimit is how long a command that asks the store once waits for its answers.
+const askLimit = 5 * time.Second
+
+// asking are the flags of the commands that ask a store once and print what it says.
+type asking struct {
+	target
+	json, utc bool
+}
+
+func (q *asking) register(cmd *cobra.Command, what string) {
+	flags := cmd.Flags()
+	q.target.register(flags)
+	flags.BoolVar(&q.json, "json", false, "print "+what)
+	flags.BoolVar(&q.utc, "utc", false, "print times in UTC, not in the time zone of this machine")
+}
+
+// zone returns the time zone of the printed times.
+func (q *asking) zone(a *app) *time.Location {
+	if q.utc {
+		return time.UTC
+	}
+	return a.local
+}
+
+// ask opens the store and gives fn an inspector of the group and a context that ends soon.
+func (a *app) ask(ctx context.Context, q *asking, fn func(context.Context, *scheduler.Inspector) error) error {
+	if err := q.target.check(); err != nil {
+		return err
+	}
+	st, err := open(a.choose(q.store), (&logging{level: "error"}).logger(a.stderr))
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if st.redis == nil {
+		return usagef("--store memory: lives inside of one running cron process; nobody else can look into it")
+	}
+	inspector, err := scheduler.NewInspector(st, q.group)
+	if err != nil {
+		return usage(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	if err := fn(ctx, inspector); err != nil {
+		return st.unreachable(err)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-singleton/singleton/internal/crontab"
+	"github.com/go-singleton/singleton/internal/lifetime"
+	"github.com/go-singleton/singleton/internal/procgroup"
+	"github.com/go-singleton/singleton/scheduler"
+)
+
+// errNow is why a command is killed at a second signal.
+var errNow = fmt.Errorf("second signal: %w", scheduler.ErrStopping)
+
+// commands runs the commands of a crontab, each in a process group of its own.
+type commands struct {
+	group        string
+	lease, grace time.Duration
+	log          *slog.Logger
+	now          context.Context // when it ends, all commands are killed at once
+	running      sync.WaitGroup
+}
+
+// do returns the work of a job: one run of its command.
+func (c *commands) do(job crontab.Job) scheduler.Func {
+	return func(ctx context.Context, run scheduler.Run) error {
+		c.running.Add(1)
+		defer c.running.Done()
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(c.now, func() { cancel(errNow) })()
+
+		log := c.log.With("job", run.Job, "tick", run.Tick, "attempt", run.Attempt)
+		log.Info("run started", "reason", string(run.Reason), "token", run.Token)
+		sessionLost := false // written and read by procgroup.Run's goroutine
+		res, err := procgroup.Run(ctx, procgroup.Spec{
+			Argv: []string{job.Shell, "-c", job.Command},
+			Env:  c.environment(job, run),
+			Output: func(stream string, text []byte) {
+				log.Info("output", "stream", stream, "line", procgroup.Escape(text))
+			},
+			KillAfter: func(cause error) time.Duration {
+				var after time.Duration
+				after, sessionLost = c.killAfter(cause)
+				log.Warn("command is told to end", "kill_after", after, "error", cause)
+				return after
+			},
+			// The session's end ends Valid a guard before anybody else may take the run over. Who has been told to end for
+			// that reason has the guard to do it; who has been told before, for another, has had time enough.
+			Alive: func() bool { return c.now.Err() == nil && (sessionLost || run.Valid()) },
+		})
+		if err != nil {
+			return err
+		}
+		if res.Leftover {
+			log.Error("a process of the command's group cannot be ended")
+		}
+		if res.ExitCode == 0 {
+			return nil
+		}
+		if errors.Is(res.Cause, errNow) {
+			return fmt.Errorf("%s (%w)", detail(res), errNow)
+		}
+		return errors.New(detail(res))
+	}
+}
+
+// killAfter returns how long after SIGTERM the SIGKILL follows, and whether the replica's session is the reason.
+func (c *commands) killAfter(cause error) (after time.Duration, sessionLost bool) {
+	switch {
+	case errors.Is(cause, errNow):
+		return 0, false
+	case errors.Is(cause, scheduler.ErrStopping): // four fifths of the grace have passed
+		return c.grace/5 - c.margin(), false
+	case errors.Is(cause, context.DeadlineExceeded): // the job's timeout
+		return min(c.grace/5, 10*time.Second), false
+	default:
+		return lifetime.Guard(c.lease), true
+	}
+}
+
+// margin is how much of the grace is left after a SIGKILL, to see the command end and to tell the store.
+func (c *commands) margin() time.Duration { return min(c.grace/50, 500*time.Millisecond) }
+
+// wait waits until no command runs any more; false when they do not end in time.
+func (c *commands) wait(limit time.Duration) bool {
+	done := make(chan struct{})
+	go func() { // ends with the last command; the kernel may hold on to one
+		c.running.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// environment returns that of this process, the crontab's, and what tells the command which run it is.
+func (c *commands) environment(job crontab.Job, run scheduler.Run) []string {
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
+		return strings.HasPrefix(s, "SINGLETON_ID=") // two replicas would call themselves the same
+	})
+	env = append(env, job.Env...)
+	return append(env,
+		"SINGLETON_GROUP="+c.group,
+		"SINGLETON_REPLICA="+run.Replica,
+		"SINGLETON_JOB="+run.Job,
+		"SINGLETON_TICK="+run.Tick.UTC().Format(time.RFC3339),
+		"SINGLETON_TICK_UNIX="+strconv.FormatInt(run.Tick.Unix(), 10),
+		"SINGLETON_RUN_ID="+run.ID(),
+		"SINGLETON_ATTEMPT="+strconv.Itoa(run.Attempt),
+		"SINGLETON_REASON="+string(run.Reason),
+		"SINGLETON_TOKEN="+strconv.FormatUint(run.Token, 10),
+	)
+}
+
+// What a failed run keeps of its output.
+const (
+	detailLines = 5
+	detailWidth = 200 // bytes of a line
+)
+
+// detail says how a command has ended, and the last lines that it wrote.
+func detail(res procgroup.Result) string {
+	lines := []string{res.String()}
+	tail := bytes.Split(bytes.TrimRight(res.Tail, "\n"), []byte("\n"))
+	for _, l := range tail[max(0, len(tail)-detailLines):] {
+		if len(bytes.TrimSpace(l)) > 0 {
+			lines = append(lines, clip(procgroup.Escape(l), detailWidth))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// clip cuts s to n bytes, or a little less, with a mark.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const mark = "…"
+	for n -= len(mark); n > 0 && !utf8.RuneStart(s[n]); n-- {
+	}
+	return s[:n] + mark
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/crontab"
+	"github.com/go-singleton/singleton/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// cronFlags are the flags of cron.
+type cronFlags struct {
+	target
+	reading
+	logging
+	id           string
+	lease, grace time.Duration
+	history      int
+	maxRunning   int
+}
+
+func (a *app) newCronCommand() *cobra.Command {
+	f := new(cronFlags)
+	cmd := &cobra.Command{
+		Use:   "cron --group NAME FILE",
+		Short: "Run a crontab, each tick once, on one of the machines that do so",
+		Long: `Runs the jobs of a crontab. Start it with the same file and group on every machine: one of them leads and fires the
+jobs, each scheduled tick once; when it dies or is stopped, another goes on where it was.
+
+Each command runs through the job's SHELL in a process group of its own. It finds its run in the environment:
+SINGLETON_JOB, _TICK, _TICK_UNIX, _RUN_ID, _ATTEMPT, _REASON, _TOKEN, _GROUP and _REPLICA. What it writes goes line by
+line into the log. A run ends with SIGTERM to the whole group, and SIGKILL when that is not enough.
+
+SIGTERM and SIGINT hand leadership over at once and let running commands end: they get SIGTERM after four fifths of
+--grace and SIGKILL at its end. A second signal ends everything now.
+
+A comment line right above a job that starts with "#:" gives it a name and policies of its own:
+
+  #: name=report overlap=queue catch-up=all on-interrupt=rerun timeout=10m
+  */5 * * * *  /usr/local/bin/report`,
+		Example: `  singleton cron --group billing jobs.cron
+  singleton cron --group billing --store redis://10.0.0.5:6379 --grace 10m --log-format json jobs.cron
+  singleton cron --group try --store memory: --seconds jobs.cron`,
+		Args: arguments(1, 1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.cron(cmd.Context(), f, args[0]) },
+	}
+	flags := cmd.Flags()
+	f.target.register(flags)
+	f.reading.register(flags)
+	f.logging.register(flags)
+	flags.DurationVar(&f.lease, "lease", 15*time.Second, "how long leadership outlives a crash")
+	flags.StringVar(&f.id, "id", "", "`NAME` of this machine; a random suffix is added (default HOSTNAME-PID)")
+	flags.DurationVar(&f.grace, "grace", 25*time.Second, "how long running commands may go on after a stop")
+	flags.IntVar(&f.history, "history", 100, "entries of history kept for each job")
+	flags.IntVar(&f.maxRunning, "max-running", 64, "commands that run at once on this machine; 0 is no limit")
+	return cmd
+}
+
+func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
+	if err := f.target.check(); err != nil {
+		return err
+	}
+	if err := f.reading.check(); err != nil {
+		return err
+	}
+	if f.history < 1 { // the scheduler takes zero for its default
+		return usagef("--history %d is out of range 1-10000", f.history)
+	}
+	if f.grace <= 0 {
+		return usagef("--grace %v is not longer than nothing", f.grace)
+	}
+	file, writable, err := f.reading.readCrontab(path)
+	if err != nil {
+		return err
+	}
+	log := f.logger(a.stderr)
+	st, err := open(a.choose(f.store), log)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	s, err := scheduler.New(st, scheduler.Config{
+		Group:      f.group,
+		ID:         f.id,
+		Lease:      f.lease,
+		Grace:      f.grace,
+		History:    f.history,
+		MaxRunning: f.maxRunning,
+		Logger:     log,
+	})
+	if err != nil {
+		return usage(err)
+	}
+	log = log.With("group", f.group)
+	now, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	c := &commands{group: f.group, lease: f.lease, grace: f.grace, log: log, now: now}
+	for _, j := range file.Jobs {
+		if err := s.Add(schedulerJob(j, c.do(j))); err != nil {
+			return usage(err)
+		}
+	}
+	log.Info("starting", "replica", s.ID(), "store", st.name, "file", path, "jobs", len(file.Jobs), "lease", f.lease)
+	tell(log, path, file, writable)
+	r := &replica{group: f.group, lease: f.lease, store: st, scheduler: s, commands: c, kill: kill, log: log}
+	return r.run(ctx)
+}
+
+// tell logs what a person should know about the file.
+func tell(log *slog.Logger, path string, file *crontab.File, writable bool) {
+	if writable {
+		log.Warn("everybody on this machine may write to the crontab, and so run commands as this user; chmod o-w it", "file", path)
+	}
+	if len(file.Jobs) == 0 {
+		log.Warn("the crontab has no jobs", "file", path)
+	}
+	for _, n := range file.Notices {
+		log.Warn("notice about the crontab", "notice", line(n))
+	}
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
+	"github.com/spf13/cobra"
+)
+
+// historyFlags are the flags of history.
+type historyFlags struct {
+	asking
+	failed, all bool
+	limit       int
+}
+
+func (a *app) newHistoryCommand() *cobra.Command {
+	f := new(historyFlags)
+	cmd := &cobra.Command{
+		Use:   "history --group NAME [JOB]",
+		Short: "Show what became of each tick",
+		Long: `Shows how attempts have ended and which ticks were skipped, and why, newest first: of one job, or of all. As many entries
+of each job are kept as cron's --history says.`,
+		Example: `  singleton history --group billing report
+  singleton history --group billing --failed --all
+  singleton history --group billing --json | jq 'select(.late_seconds > 1)'`,
+		Args: arguments(0, 1, "JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job := ""
+			if len(args) > 0 {
+				job = args[0]
+				if store.CheckName("job", job) != nil {
+					return usagef("the argument is no job name: use 1 to 128 letters, digits, '.', '_' and '-'")
+				}
+			}
+			return a.history(cmd.Context(), f, job)
+		},
+	}
+	f.asking.register(cmd, "one JSON object a line, for each entry")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.failed, "failed", false, "only attempts that did not succeed")
+	flags.IntVar(&f.limit, "limit", 50, "most entries to print, the newest")
+	flags.BoolVar(&f.all, "all", false, "print all entries, whatever --limit")
+	return cmd
+}
+
+func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
+	if f.limit < 1 {
+		return usagef("--limit %d is less than 1; --all prints all", f.limit)
+	}
+	page := historyPage{job: job, now: a.now(), zone: f.zone(a)}
+	err := a.ask(ctx, &f.asking, func(ctx context.Context, i *scheduler.Inspector) error {
+		for e, err := range i.History(ctx, job) {
+			if err != nil {
+				return err
+			}
+			if f.failed && !failed(e) {
+				continue
+			}
+			page.found++
+			if f.all || len(page.entries) < f.limit {
+				page.entries = append(page.entries, e)
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, scheduler.ErrUnknownJob):
+		return fmt.Errorf("group %s has no job %s; singleton status --group %s lists its jobs", f.group, job, f.group)
+	case err != nil:
+		return err
+	case !f.json:
+		return page.print(a.stdout)
+	}
+	for _, e := range page.entries {
+		if err := a.printJSON(viewEntry(e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed reports whether an entry is an attempt that did not succeed.
+func failed(e scheduler.Entry) bool {
+	return e.Outcome != scheduler.Succeeded && e.Outcome != scheduler.Skipped
+}
+
+// historyPage is a history as people read it.
+type historyPage struct {
+	job     string // empty for all
+	entries []scheduler.Entry
+	found   int // entries before the limit
+	now     time.Time
+	zone    *time.Location
+}
+
+func (p *historyPage) print(w io.Writer) error {
+	if len(p.entries) == 0 {
+		_, err := fmt.Fprintln(w, "no entries")
+		return err
+	}
+	var t table
+	head := []string{"TICK", "ATTEMPT", "WHY", "LATE", "TOOK", "OUTCOME", "REPLICA"}
+	t.add(p.row("JOB", head)...)
+	width, shown := 0, ""
+	for _, e := range p.entries {
+		width = max(width, len(day(e.Tick.In(p.zone), p.now)))
+	}
+	for _, e := range p.entries {
+		cells, date := p.cells(e), day(e.Tick.In(p.zone), p.now)
+		if date == shown {
+			date = ""
+		} else {
+			shown = date
+		}
+		cells[0] = fmt.Sprintf("%-*s %s", width, date, cells[0])
+		t.add(p.row(e.Job, cells)...)
+	}
+	if err := t.print(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d of %d entries; --all, --failed; %s\n", len(p.entries), p.found, footer(p.zone, "--json"))
+	return err
+}
+
+// row puts the job after the tick where the page is about all jobs.
+func (p *historyPage) row(job string, cells []string) []string {
+	if p.job != "" {
+		return cells
+	}
+	return append([]string{cells[0], job}, cells[1:]...)
+}
+
+// cells returns an entry without its day and job.
+func (p *historyPage) cells(e scheduler.Entry) []string {
+	first, last := e.Tick.In(p.zone), e.LastTick.In(p.zone)
+	if e.Outcome == scheduler.Skipped {
+		tick := first.Format(time.TimeOnly)
+		switch {
+		case last.Equal(first):
+		case first.Format(time.DateOnly) == last.Format(time.DateOnly):
+			tick += "–" + last.Format(time.TimeOnly)
+		default:
+			tick += "–" + day(last, p.now) + " " + last.Format(time.TimeOnly)
+		}
+		return []string{tick, "-", "-", "", "", shorten(skipped(e), 50), ""}
+	}
+	lateness, length := "", ""
+	if d, ok := late(e); ok {
+		lateness = fine(d)
+	}
+	if d, ok := took(e); ok {
+		length = fine(d)
+	}
+	return []string{
+		first.Format(time.TimeOnly), fmt.Sprint(e.Attempt), string(e.Reason), lateness, length, shorten(outcome(e), 50), e.Replica,
+	}
+}
+
+// outcome says how an attempt ended, and why.
+func outcome(e scheduler.Entry) string {
+	text := string(e.Outcome)
+	if e.Detail != "" {
+		text += ": " + shorten(e.Detail, 50)
+	}
+	if e.Note != "" {
+		text += " (" + shorten(e.Note, 50) + ")"
+	}
+	return text
+}

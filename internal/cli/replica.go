@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-singleton/singleton/scheduler"
+)
+
+const (
+	// nowLimit is how long a replica may take after a second signal: to see its commands die, and to tell the store.
+	nowLimit = 3 * time.Second
+
+	// sameSignal is how long after a signal another one is taken for the same: timeout(1), for one, sends it to its child
+	// and then to the whole process group.
+	sameSignal = 200 * time.Millisecond
+)
+
+// replica is one running `singleton cron`.
+type replica struct {
+	group     string
+	lease     time.Duration
+	store     *opened
+	scheduler *scheduler.Scheduler
+	commands  *commands
+	kill      context.CancelFunc // ends all commands
+	log       *slog.Logger
+}
+
+// run returns when the scheduler has: after a signal, or with a fault that no retry heals.
+func (r *replica) run(ctx context.Context) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	if r.store.redis == nil { // nobody else can have lost anything of a store in memory
+		if err := scheduler.Create(ctx, r.store, r.group); err != nil {
+			return err
+		}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	var watchers sync.WaitGroup
+	watchers.Go(func() { watchHealth(watching, r.scheduler.Check, r.lease, r.log) })
+	watchers.Go(func() { r.warn(watching) })
+	ended := make(chan error, 1)
+	go func() { ended <- r.scheduler.Run(ctx) }()
+
+	err := r.await(signals, stop, ended)
+	r.kill()
+	if !r.commands.wait(nowLimit) {
+		r.log.Error("a command cannot be killed; it is left behind")
+	}
+	stopWatching()
+	watchers.Wait()
+	if err == nil {
+		r.log.Info("stopped")
+	}
+	return err
+}
+
+// await waits for the scheduler's end and hands signals on: the first stops it, the second does not wait for commands.
+func (r *replica) await(signals <-chan os.Signal, stop context.CancelFunc, ended <-chan error) error {
+	var first, second time.Time
+	var limit <-chan time.Time
+	for {
+		select {
+		case err := <-ended:
+			return explain(err)
+		case <-limit:
+			return errors.New("stopped at once, before the store could be told how running commands have ended; " +
+				"history will call them interrupted")
+		case sig := <-signals:
+			switch now := time.Now(); {
+			case first.IsZero():
+				first = now
+				r.log.Info("stopping; leadership is handed over, a second signal ends running commands", "signal", sig.String())
+				stop()
+			case second.IsZero() && now.Sub(first) > sameSignal:
+				second = now
+				r.log.Warn("stopping now; running commands are killed", "signal", sig.String())
+				r.kill()
+				limit = time.After(nowLimit)
+			}
+		}
+	}
+}
+
+// explain says what to do where the scheduler's error does not.
+func explain(err error) error {
+	if errors.Is(err, scheduler.ErrUnfinished) {
+		return errors.Join(err, errors.New("raise --grace, or let the commands end when they get SIGTERM"))
+	}
+	return err
+}
+
+// warn logs what is wrong with the way the store is set up, once it answers.
+func (r *replica) warn(ctx context.Context) {
+	if r.store.redis == nil {
+		return
+	}
+}
+
+// watchHealth looks at a check every so often and logs the beginning and the end of each time that it fails.
+func watchHealth(ctx context.Context, check func() error, every time.Duration, log *slog.Logger) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for failing := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		switch err := check(); {
+		case err != nil && !failing:
+			failing = true
+			log.Error("unhealthy", "error", err)
+		case err == nil && failing:
+			failing = false
+			log.Info("healthy again")
+		}
+	}
+}

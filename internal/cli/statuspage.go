@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-singleton/singleton/schedule"
+	"github.com/go-singleton/singleton/scheduler"
+)
+
+// statusPage is a status as people read it.
+type statusPage struct {
+	scheduler.Status
+	now  time.Time
+	zone *time.Location
+}
+
+func (p *statusPage) print(w io.Writer) error {
+	var head strings.Builder
+	fmt.Fprintln(&head, line(p.leader()))
+	fmt.Fprintln(&head, line(p.replicas()))
+	if len(p.Jobs) == 0 {
+		fmt.Fprintln(&head, "no jobs are known yet")
+		_, err := io.WriteString(w, head.String())
+		return err
+	}
+	fmt.Fprintf(&head, "%s\n\n", p.attention())
+	if _, err := io.WriteString(w, head.String()); err != nil {
+		return err
+	}
+	var t table
+	t.add("JOB", "SCHEDULE", "NEXT", "LAST", "STATE")
+	for _, j := range p.Jobs {
+		t.add(j.Name, p.schedule(j), p.next(j), p.last(j), shorten(p.state(j), 60))
+	}
+	if err := t.print(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, footer(p.zone, "--json"))
+	return err
+}
+
+func (p *statusPage) leader() string {
+	l := p.Leader
+	if l.Replica == "" {
+		return p.Group + ": NO LEADER"
+	}
+	renewed := ""
+	if ago := p.Lease - l.Remaining; p.Lease > 0 && ago >= 0 {
+		renewed = fmt.Sprintf("lease renewed %s ago, ", fine(ago))
+	}
+	return fmt.Sprintf("%s: %s leads; %s%s left", p.Group, l.Replica, renewed, fine(l.Remaining))
+}
+
+func (p *statusPage) replicas() string {
+	names := make([]string, len(p.Replicas))
+	for i, r := range p.Replicas {
+		names[i] = r.ID
+	}
+	switch n := len(names); {
+	case n == 0:
+		return "no replicas: start singleton cron --group " + p.Group + " on the machines, or look whether the name is right"
+	case n == 1:
+		return "1 replica: " + names[0]
+	default:
+		return fmt.Sprintf("%d replicas: %s", n, strings.Join(names, ", "))
+	}
+}
+
+func (p *statusPage) attention() string {
+	n := 0
+	for _, j := range p.Jobs {
+		if needsAttention(j) {
+			n++
+		}
+	}
+	switch {
+	case n == 0 && len(p.Jobs) == 1:
+		return "1 job, all is well"
+	case n == 0:
+		return fmt.Sprintf("%d jobs, all is well", len(p.Jobs))
+	case n == 1:
+		return fmt.Sprintf("1 of %d jobs needs attention", len(p.Jobs))
+	}
+	return fmt.Sprintf("%d of %d jobs need attention", n, len(p.Jobs))
+}
+
+// needsAttention reports whether a person should look at a job.
+func needsAttention(j scheduler.JobStatus) bool {
+	return j.Problem != "" || !j.Unowned.IsZero() || j.Last != nil && j.Last.Outcome != scheduler.Succeeded
+}
+
+// describe says a schedule in words, and whether it could: foreign schedules have only their label.
+func describe(spec, zone string) (words string, known bool) {
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		return spec, false
+	}
+	for _, seconds := range []bool{false, true} {
+		if e, err := schedule.Parse(spec, schedule.Options{Seconds: seconds, Zone: loc}); err == nil {
+			return e.Describe(), true
+		}
+	}
+	return spec, false
+}
+
+// schedule says when a job runs, with the zone where that is not the one of the page.
+func (p *statusPage) schedule(j scheduler.JobStatus) string {
+	words, _ := describe(j.Spec, j.Zone)
+	words = shorten(words, 48)
+	loc, err := time.LoadLocation(j.Zone)
+	if err != nil || sameZone(loc, p.zone, p.now) {
+		return words
+	}
+	return fmt.Sprintf("%s (%s)", words, j.Zone)
+}
+
+// sameZone reports whether two zones show the same time, now and in half a year.
+func sameZone(a, b *time.Location, now time.Time) bool {
+	for _, t := range []time.Time{now, now.AddDate(0, 6, 0)} {
+		_, x := t.In(a).Zone()
+		_, y := t.In(b).Zone()
+		if x != y {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *statusPage) next(j scheduler.JobStatus) string {
+	switch in := j.Next.Sub(p.now); {
+	case j.Next.IsZero() || !j.Unowned.IsZero():
+		return "-"
+	case in > 24*time.Hour:
+		return j.Next.In(p.zone).Format("Mon 2 Jan 15:04")
+	case in < time.Second:
+		return "now"
+	default:
+		return "in " + humane(in)
+	}
+}
+
+// open returns the newest open run of a job, and how many there are.
+func (p *statusPage) open(job string) (newest *scheduler.Entry, n int) {
+	for i, e := range p.Running {
+		if e.Job == job {
+			n++
+			newest = &p.Running[i]
+		}
+	}
+	return newest, n
+}
+
+func (p *statusPage) last(j scheduler.JobStatus) string {
+	if e, _ := p.open(j.Name); e != nil {
+		if e.Replica == "" {
+			return fmt.Sprintf("attempt %d is about to start", e.Attempt)
+		}
+		return fmt.Sprintf("running for %s on %s", humane(p.now.Sub(e.Started)), e.Replica)
+	}
+	if j.Last == nil {
+		return "-"
+	}
+	text := fmt.Sprintf("%s %s ago", j.Last.Outcome, humane(p.now.Sub(j.Last.Ended)))
+	if d, ok := took(*j.Last); ok && j.Last.Outcome == scheduler.Succeeded {
+		text += ", " + fine(d)
+	}
+	return text
+}
+
+func (p *statusPage) state(j scheduler.JobStatus) string {
+	switch {
+	case j.Problem != "":
+		return "not scheduled: " + j.Problem
+	case !j.Unowned.IsZero():
+		return fmt.Sprintf("no running binary has it, for %s", humane(p.now.Sub(j.Unowned)))
+	}
+	if e, n := p.open(j.Name); n > 1 {
+		return fmt.Sprintf("%d runs are open", n)
+	} else if n == 1 {
+		if e.Attempt > 1 {
+			return fmt.Sprintf("attempt %d", e.Attempt)
+		}
+		return ""
+	}
+	var parts []string
+	if l := j.Last; l != nil && l.Outcome != scheduler.Succeeded {
+		if l.Detail != "" {
+			parts = append(parts, shorten(l.Detail, 40))
+		}
+		if l.Attempt > 1 {
+			parts = append(parts, fmt.Sprintf("attempt %d", l.Attempt))
+		}
+	}
+	if s := j.Skipped; s != nil {
+		parts = append(parts, fmt.Sprintf("then %s", skipped(*s)))
+	}
+	return strings.Join(parts, ", ")
+}
