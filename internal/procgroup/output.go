@@ -23,7 +23,8 @@ const (
 type stream struct {
 	name   string
 	pipe   *os.File
-	left   int // bytes that may still be read once the pipe's deadline has passed
+	late   bool // the pipe's deadline has passed
+	left   int  // bytes that may still be read then
 	output func(string, []byte)
 	tail   *tail
 }
@@ -46,14 +47,19 @@ func (s *stream) hurry() { _ = s.pipe.SetReadDeadline(time.Now().Add(linger)) }
 
 // Read reads from the pipe. What lies in the pipe when the deadline passes is still read: it is the group's.
 func (s *stream) Read(p []byte) (int, error) {
-	n, err := s.pipe.Read(p)
-	if !errors.Is(err, os.ErrDeadlineExceeded) || s.left == 0 {
-		return n, err
+	if !s.late {
+		n, err := s.pipe.Read(p)
+		if s.late = errors.Is(err, os.ErrDeadlineExceeded); !s.late {
+			return n, err
+		}
+	}
+	if s.left == 0 {
+		return 0, os.ErrDeadlineExceeded
 	}
 	if err := s.pipe.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 		return 0, err
 	}
-	n, err = s.pipe.Read(p[:min(len(p), s.left)])
+	n, err := s.pipe.Read(p[:min(len(p), s.left)])
 	s.left -= n
 	return n, err
 }
