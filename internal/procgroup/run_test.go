@@ -3,7 +3,6 @@
 package procgroup
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -213,145 +211,6 @@ func TestContextThatHasEndedStartsNothing(t *testing.T) {
 	}
 }
 
-// endWhen runs script and ends its context, with a cause, as soon as it has written the line "ready".
-func endWhen(t *testing.T, script string, spec Spec) (Result, *lines) {
-	t.Helper()
-	cause := errors.New("the lease is lost")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	out := &lines{}
-	spec.Argv = sh(script)
-	spec.Output = func(stream string, line []byte) {
-		out.add(stream, line)
-		if string(line) == "ready" {
-			cancel(cause)
-		}
-	}
-	res := run(t, ctx, spec)
-	if res.Cause != cause {
-		t.Errorf("cause %v, want %v", res.Cause, cause)
-	}
-	if res.Leftover {
-		t.Error("a process of the group is left")
-	}
-	gone(t, out.of("stdout"))
-	return res, out
-}
-
-func never(error) time.Duration { return time.Hour }
-
-func TestB70NoProcessOfTheGroupSurvivesTheEndOfTheContext(t *testing.T) {
-	res, _ := endWhen(t, `echo pid $$; sleep 100 & echo ready; wait`, Spec{KillAfter: never})
-	if res.Signal != syscall.SIGTERM {
-		t.Errorf("got %v, want SIGTERM to have been enough", res)
-	}
-}
-
-func TestTermReachesTheWholeGroup(t *testing.T) {
-	_, out := endWhen(t, `
-		echo pid $$
-		trap "wait; echo command got TERM; exit 7" TERM
-		sh -c 'trap "echo child got TERM; exit 0" TERM; echo ready; while :; do sleep 0.02; done' &
-		while :; do sleep 0.02; done`, Spec{KillAfter: never})
-	got := out.of("stdout")
-	for _, want := range []string{"child got TERM", "command got TERM"} {
-		if !slices.Contains(got, want) {
-			t.Errorf("no %q in %q", want, got)
-		}
-	}
-}
-
-func TestGrandchildThatIgnoresTermIsKilled(t *testing.T) {
-	var asked error
-	spec := Spec{KillAfter: func(cause error) time.Duration { asked = cause; return 50 * time.Millisecond }}
-	res, _ := endWhen(t, `
-		echo pid $$
-		trap "" TERM
-		(trap "" TERM; while :; do sleep 1; done) &
-		echo ready
-		wait`, spec)
-	if res.Signal != syscall.SIGKILL {
-		t.Errorf("got %v, want SIGKILL", res)
-	}
-	if asked != res.Cause || asked == nil {
-		t.Errorf("KillAfter was asked with %v, want the cause", asked)
-	}
-}
-
-func TestGroupHasUntilKillAfterWhenTheCommandEndsFirst(t *testing.T) {
-	// The shell dies of SIGTERM at once; what it has started needs longer than the half second of a normal end.
-	_, out := endWhen(t, `
-		echo pid $$
-		(trap "sleep 0.8; echo saved; exit" TERM; echo ready; while :; do sleep 0.02; done) &
-		wait`, Spec{KillAfter: never})
-	if got := out.of("stdout"); !slices.Contains(got, "saved") {
-		t.Errorf("got %q: killed before it had saved", got)
-	}
-}
-
-func TestDeadSessionKillsAtOnce(t *testing.T) {
-	asked := 0
-	spec := Spec{KillAfter: never, Alive: func() bool { asked++; return asked < 3 }}
-	res, _ := endWhen(t, `echo pid $$; trap "" TERM; echo ready; while :; do sleep 1; done`, spec)
-	if res.Signal != syscall.SIGKILL || asked != 3 {
-		t.Errorf("got %v after %d questions, want SIGKILL after 3", res, asked)
-	}
-}
-
-func TestStoppedGroupIsKilled(t *testing.T) {
-	spec := Spec{KillAfter: func(error) time.Duration { return 0 }}
-	if res, _ := endWhen(t, `echo pid $$; echo ready; kill -STOP $$`, spec); res.ExitCode < 128 {
-		t.Errorf("got %v, want a signal", res)
-	}
-}
-
-func TestBackgroundChildrenEndWithTheCommand(t *testing.T) {
-	for _, tt := range []struct{ name, script string }{
-		{"obedient", `echo pid $$; sleep 100 & exit 5`},
-		{"deaf", `echo pid $$; (trap "" TERM; echo deaf; while :; do sleep 1; done) & exit 5`},
-		{"silent", `echo pid $$; sleep 100 >/dev/null 2>&1 & exit 5`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var out lines
-			res := run(t, t.Context(), Spec{Argv: sh(tt.script), Output: out.add})
-			if res.ExitCode != 5 || res.Cause != nil || res.Leftover {
-				t.Errorf("got %+v, want exit status 5 and nothing left", res)
-			}
-			gone(t, out.of("stdout"))
-		})
-	}
-}
-
-func TestOutputHeldOpenOutsideTheGroupDoesNotHang(t *testing.T) {
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out lines
-	res := run(t, t.Context(), Spec{
-		Argv:   []string{"sh", "-c", `echo pid $$; "$0" & read word < "$PROCGROUP_TEST_ESCAPE"; echo $word $!`, self},
-		Env:    append(os.Environ(), "PROCGROUP_TEST_ESCAPE="+fifo),
-		Output: out.add,
-	})
-	got := out.of("stdout")
-	gone(t, got)
-	text, ok := strings.CutPrefix(got[len(got)-1], "escaped ")
-	pid, err := strconv.Atoi(text)
-	if !ok || err != nil || pid < 2 {
-		t.Fatalf("no escaped process in %q", got)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Errorf("the escaped process should be alive: %v", err)
-	}
-	if res.Leftover {
-		t.Error("the escaped process counts as one of the group")
-	}
-}
-
 func TestManyRunsLeaveNothingOpen(t *testing.T) {
 	open := func() int {
 		entries, err := os.ReadDir("/dev/fd")
@@ -415,87 +274,4 @@ func TestManyRunAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-func TestLinesOfBothStreams(t *testing.T) {
-	for _, tt := range []struct {
-		script   string
-		out, err []string
-	}{
-		{`printf 'a\nb\n'`, []string{"a", "b"}, nil},
-		{`printf 'a\nlast'`, []string{"a", "last"}, nil},
-		{`printf '\n\n'`, []string{"", ""}, nil},
-		{`:`, nil, nil},
-		{`echo out; echo err >&2`, []string{"out"}, []string{"err"}},
-		{`printf 'a\r\n'`, []string{"a\r"}, nil},
-		{`printf 'a\000b\n'`, []string{"a\x00b"}, nil},
-	} {
-		var out lines
-		run(t, t.Context(), Spec{Argv: sh(tt.script), Output: out.add})
-		if !slices.Equal(out.of("stdout"), tt.out) || !slices.Equal(out.of("stderr"), tt.err) {
-			t.Errorf("%s: got %q and %q, want %q and %q", tt.script, out.of("stdout"), out.of("stderr"), tt.out, tt.err)
-		}
-	}
-}
-
-func TestLongLinesComeInPieces(t *testing.T) {
-	for _, tt := range []struct {
-		size   int
-		suffix string
-		want   []int
-	}{
-		{MaxLine - 1, `\n`, []int{MaxLine - 1}},
-		{MaxLine, `\n`, []int{MaxLine}},
-		{MaxLine, ``, []int{MaxLine}},
-		{MaxLine + 1, `\n`, []int{MaxLine, 1}},
-		{2 * MaxLine, `\n\nx`, []int{MaxLine, MaxLine, 0, 1}},
-	} {
-		var out lines
-		run(t, t.Context(), Spec{
-			Argv:   sh(fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; printf '%s'`, tt.size, tt.suffix)),
-			Output: out.add,
-		})
-		var got []int
-		for _, line := range out.of("stdout") {
-			got = append(got, len(line))
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%d bytes and %q: pieces of %d, want %d", tt.size, tt.suffix, got, tt.want)
-		}
-	}
-}
-
-func TestTenMegabytesWithoutANewline(t *testing.T) {
-	const size = 10 << 20
-	var total, longest int
-	res := run(t, t.Context(), Spec{
-		Argv: sh(fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; printf end`, size)),
-		Output: func(_ string, line []byte) {
-			total += len(line)
-			longest = max(longest, len(line))
-		},
-	})
-	if total != size+3 || longest != MaxLine {
-		t.Errorf("%d bytes, the longest piece %d; want %d and %d", total, longest, size+3, MaxLine)
-	}
-	if len(res.Tail) != maxTail || !bytes.HasSuffix(res.Tail, []byte("xend")) {
-		t.Errorf("tail of %d bytes ending in %q", len(res.Tail), res.Tail[max(0, len(res.Tail)-10):])
-	}
-}
-
-func TestTailIsTheEndOfBothStreams(t *testing.T) {
-	res := run(t, t.Context(), Spec{Argv: sh(`echo first; echo second >&2; printf third`)})
-	for _, want := range []string{"first\n", "second\n", "third"} {
-		if !bytes.Contains(res.Tail, []byte(want)) {
-			t.Errorf("no %q in %q", want, res.Tail)
-		}
-	}
-	var want tail
-	for i := range 2000 {
-		want.add(fmt.Appendf(nil, "%d\n", i))
-	}
-	res = run(t, t.Context(), Spec{Argv: sh(`i=0; while [ $i -lt 2000 ]; do echo $i; i=$((i+1)); done`)})
-	if !bytes.Equal(res.Tail, want.bytes()) || len(res.Tail) != maxTail {
-		t.Errorf("tail of %d bytes: %q", len(res.Tail), res.Tail)
-	}
 }
