@@ -1,0 +1,396 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/store"
+	"github.com/go-singleton/singleton/store/memstore"
+)
+
+func TestWorkThatIgnoresItsContextKeepsTheLeaseUntilItLapses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		calls := 0
+		r := run(t, s, election.Config{}, func(ctx context.Context, term *election.Term) error {
+			if calls++; calls > 1 {
+				return untilEnd(ctx, term)
+			}
+			time.Sleep(5 * lease)
+			return nil
+		})
+		synctest.Wait()
+		r.wire.cut()
+		time.Sleep(lease - time.Millisecond)
+		if _, err := s.Leader(t.Context(), "g"); err != nil || r.wire.count("release") > 0 {
+			t.Error("released while the work goes on")
+		}
+		if err := r.Check(); !errors.Is(err, election.ErrOverdue) {
+			t.Errorf("Check says %v past the deadline", err)
+		}
+		r.wire.follow(nil)
+		time.Sleep(2 * lease)
+		if calls != 1 || r.wire.count("acquire") != 1 {
+			t.Error("it campaigns although its work goes on")
+		}
+		if n := r.logged("level=ERROR", "work goes on after its lease has ended"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		time.Sleep(2*lease + time.Second)
+		if err := r.Check(); err != nil || calls != 2 {
+			t.Errorf("Check says %v, %d calls when the work has returned", err, calls)
+		}
+		if got := r.seen(); strings.Count(got, "lost") != 1 || strings.Count(got, "elected") != 2 {
+			t.Errorf("callbacks: %s", got)
+		}
+	})
+}
+
+func TestWorkThatReturnsInTimeAfterTheEndOfItsLeaseIsNotOverdue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		r := run(t, s, election.Config{}, func(ctx context.Context, _ *election.Term) error {
+			<-ctx.Done()
+			time.Sleep(time.Second) // within the guard
+			return nil
+		})
+		synctest.Wait()
+		r.wire.cut()
+		time.Sleep(lease)
+		if r.Check() != nil || r.logged("level=ERROR") != 0 {
+			t.Errorf("Check says %v, log: %s", r.Check(), r.logs.String())
+		}
+		r.wire.follow(nil)
+	})
+}
+
+func TestErrStopEndsRun(t *testing.T) {
+	for _, when := range []string{"at once", "after a stop", "after a loss"} {
+		t.Run(when, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := memstore.New()
+				r := run(t, s, election.Config{}, func(ctx context.Context, _ *election.Term) error {
+					if when != "at once" {
+						<-ctx.Done()
+					}
+					return fmt.Errorf("done here: %w", election.ErrStop)
+				})
+				time.Sleep(time.Second)
+				switch when {
+				case "after a stop":
+					r.stop(nil)
+				case "after a loss":
+					s.Wipe()
+				}
+				<-r.done
+				if r.err != nil {
+					t.Errorf("Run returned %v", r.err)
+				}
+				if _, err := s.Leader(t.Context(), "g"); !errors.Is(err, store.ErrNoLeader) {
+					t.Errorf("the lease is still held: %v", err)
+				}
+				if r.logged("level=ERROR") > 0 {
+					t.Errorf("log: %s", r.logs.String())
+				}
+			})
+		})
+	}
+}
+
+func TestCauseOfTheEndReachesWorkAndCallbacks(t *testing.T) {
+	enough := errors.New("enough")
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		end  func(*replica, *memstore.Store)
+		work error
+		want error // cause for the work; nil when the work ends itself
+		lost string
+	}{
+		"stop with a cause": {func(r *replica, _ *memstore.Store) { r.stop(enough) }, nil, enough, enough.Error()},
+		"stop":              {func(r *replica, _ *memstore.Store) { r.stop(nil) }, nil, context.Canceled, context.Canceled.Error()},
+		"resign": {func(r *replica, _ *memstore.Store) { _ = r.Resign(context.Background()) }, nil, election.ErrResigned,
+			election.ErrResigned.Error()},
+		"taken":     {func(_ *replica, s *memstore.Store) { s.Wipe() }, nil, election.ErrLost, election.ErrLost.Error()},
+		"cut off":   {func(r *replica, _ *memstore.Store) { r.wire.cut() }, nil, election.ErrExpired, election.ErrExpired.Error()},
+		"left":      {func(r *replica, _ *memstore.Store) { _ = r.Leave() }, nil, store.ErrEnded, store.ErrEnded.Error()},
+		"broken":    {nil, broken, nil, broken.Error()},
+		"returning": {nil, nil, nil, "election: lead has returned"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := memstore.New()
+				var cause, termCause error
+				first := true
+				r := run(t, s, election.Config{ID: "me"}, func(ctx context.Context, term *election.Term) error {
+					if !first {
+						return untilEnd(ctx, term)
+					}
+					first = false
+					if c.want == nil {
+						return c.work
+					}
+					<-ctx.Done()
+					cause, termCause = context.Cause(ctx), context.Cause(term.Context())
+					return c.work
+				})
+				synctest.Wait()
+				if c.end != nil {
+					c.end(r, s)
+				}
+				time.Sleep(lease - 500*time.Millisecond)
+				if cause != c.want {
+					t.Errorf("cause %v, want %v", cause, c.want)
+				}
+				if name == "stop" || name == "resign" || name == "stop with a cause" {
+					if termCause != nil {
+						t.Errorf("the term itself had ended by then: %v", termCause)
+					}
+				}
+				got := r.seen()
+				if first, _, _ := strings.Cut(got, ", leader , "); !strings.HasPrefix(got, "elected ") ||
+					!strings.Contains(first, ", leader me, lost ") || !strings.Contains(first, ": "+c.lost) {
+					t.Errorf("callbacks: %s", got)
+				}
+				r.wire.follow(nil)
+			})
+		})
+	}
+}
+
+// Leave ends the session behind the elector's back.
+func (r *replica) Leave() error { return r.wire.Store.Leave(context.Background(), "g", r.ID()) }
+
+func TestEndedSessionEndsTheTermAndTheLeaseIsReleased(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		r := run(t, s, election.Config{}, untilEnd)
+		synctest.Wait()
+		id, term := r.ID(), r.Term()
+		if err := r.Leave(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, lease, "leads again", func() bool { return r.leads() && r.Term() != term })
+		if r.ID() == id || r.Term().Lease().Replica != r.ID() {
+			t.Errorf("ID %s after %s", r.ID(), id)
+		}
+	})
+}
+
+func TestPanicAfterALossIsFollowedByACoolDown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		terms := 0
+		r := run(t, s, election.Config{}, func(ctx context.Context, _ *election.Term) error {
+			terms++
+			<-ctx.Done()
+			panic("on the way out")
+		})
+		time.Sleep(time.Second)
+		s.Wipe()
+		time.Sleep(lease / 3)
+		if terms != 1 || r.logged("work panicked") != 1 {
+			t.Errorf("%d terms, log: %s", terms, r.logs.String())
+		}
+		time.Sleep(2 * time.Second)
+		if terms != 2 {
+			t.Errorf("%d terms", terms)
+		}
+	})
+}
+
+func TestResignLetsAnotherLeadFirst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		r := run(t, s, election.Config{}, func(ctx context.Context, term *election.Term) error {
+			<-ctx.Done()
+			if context.Cause(ctx) == election.ErrResigned {
+				time.Sleep(2 * lease)
+				if !term.Valid() {
+					t.Error("the lease is not renewed while the work goes on")
+				}
+			}
+			return nil
+		})
+		synctest.Wait()
+		other := run(t, s, election.Config{}, untilEnd)
+		time.Sleep(time.Second)
+		start := time.Now()
+		if err := r.Resign(t.Context()); err != nil || time.Since(start) != 2*lease {
+			t.Errorf("Resign returned %v after %v", err, time.Since(start))
+		}
+		synctest.Wait()
+		if r.leads() || !other.leads() {
+			t.Error("nobody else leads when Resign returns")
+		}
+		if err := r.Resign(t.Context()); err != nil {
+			t.Errorf("a follower resigns: %v", err)
+		}
+		other.stop(nil)
+		await(t, 2*time.Second, "leads when the other has stopped", r.leads) // after its cool-down
+	})
+}
+
+func TestResignOfTheOnlyReplicaLeadsAgainAfterACoolDown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := run(t, memstore.New(), election.Config{}, untilEnd)
+		for range 5 { // the cool-down does not grow
+			await(t, 2*time.Second, "leads", r.leads)
+			if err := r.Resign(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(900 * time.Millisecond)
+			if r.leads() {
+				t.Error("it does not wait for another")
+			}
+		}
+	})
+}
+
+func TestResignGivesUpWaitingWithItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := run(t, memstore.New(), election.Config{}, func(ctx context.Context, _ *election.Term) error {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			return nil
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.Resign(ctx); err != context.DeadlineExceeded {
+			t.Errorf("Resign returned %v", err)
+		}
+	})
+}
+
+func TestCallbacksAreInOrderAndNeverInTheWay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		var order []string
+		e, err := election.New(s, election.Config{Group: "g", Callbacks: election.Callbacks{
+			Elected: func(*election.Term) {
+				time.Sleep(10 * lease) // renewals go on
+				order = append(order, "elected")
+			},
+			LeaderChanged: func(l store.Leader) {
+				order = append(order, "changed")
+				panic("in a callback")
+			},
+			Lost: func(term *election.Term, cause error) {
+				time.Sleep(time.Second)
+				order = append(order, "lost")
+			},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- e.Run(ctx, untilEnd) }()
+		time.Sleep(5 * lease)
+		term := e.Term()
+		if term == nil || len(order) != 0 {
+			t.Fatalf("term %v, order %v", term, order)
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(order, " "); got != "elected changed lost changed" {
+			t.Errorf("order %s", got)
+		}
+	})
+}
+
+func TestTwoRunsAtOnceAreAnErrorAndOneAfterTheOtherIsNot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := run(t, memstore.New(), election.Config{}, untilEnd)
+		synctest.Wait()
+		if err := r.Run(t.Context(), untilEnd); err == nil {
+			t.Fatal("two at once")
+		}
+		if !r.leads() {
+			t.Error("the second Run has disturbed the first")
+		}
+		id := r.ID()
+		r.stop(nil)
+		<-r.done
+		if r.leads() || r.Check() != nil {
+			t.Errorf("after Run: leads %v, Check says %v", r.leads(), r.Check())
+		}
+		r.start(untilEnd)
+		synctest.Wait()
+		if !r.leads() || r.ID() == id {
+			t.Errorf("leads %v, ID %s after %s", r.leads(), r.ID(), id)
+		}
+	})
+}
+
+func TestRunWithAnEndedContextAsksNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newReplica(t, memstore.New(), election.Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.Run(ctx, untilEnd); err != nil || len(r.wire.counts) != 0 {
+			t.Errorf("Run returned %v after %v", err, r.wire.counts)
+		}
+	})
+}
+
+func TestCheckReportsALoopThatStandsStill(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		r := run(t, deaf{s, time.Now().Add(time.Second)}, election.Config{}, untilEnd)
+		for range 10 {
+			time.Sleep(time.Second)
+			if err := r.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if err := r.Check(); err == nil || errors.Is(err, election.ErrOverdue) {
+			t.Errorf("Check says %v", err)
+		}
+	})
+}
+
+func TestCheckDoesNotMindTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		leader, follower := run(t, s, election.Config{}, untilEnd), run(t, s, election.Config{}, untilEnd)
+		for _, f := range []fault{{}, {lost: true}, {lost: true, reset: true}, {mute: true}, {}} {
+			for _, r := range []*replica{leader, follower} {
+				r.wire.follow(func(string) fault { return f })
+			}
+			for range 600 {
+				time.Sleep(time.Second)
+				if err := errors.Join(leader.Check(), follower.Check()); err != nil {
+					t.Fatalf("%+v: %v", f, err)
+				}
+			}
+		}
+	})
+}
+
+func TestStoreTimeIsNeverAhead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		s.SetClockOffset(time.Hour)
+		r := newReplica(t, s, election.Config{})
+		r.wire.follow(func(string) fault { return fault{reply: 100 * time.Millisecond} })
+		r.start(untilEnd)
+		time.Sleep(time.Second)
+		for range 100 {
+			behind := time.Now().Add(time.Hour).Sub(r.Term().StoreTime())
+			if behind < 0 || behind > 100*time.Millisecond {
+				t.Fatalf("behind by %v", behind)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
