@@ -4,47 +4,29 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/go-singleton/singleton/store"
 )
 
-// attend is what this replica does while it does not lead: it tells the leader how its runs have ended, compares the open
-// runs under its name with its own, and watches for a ledger that has lost what it remembers. A replica that has never
-// led, and so has run nothing, sends nothing.
+// attendant is what a replica does besides leading: it tells the leader how its runs have ended, compares the open runs
+// under its name with its own, and watches for a ledger that has lost what it remembers. A replica that has never led, and
+// so has run nothing, sends nothing.
+type attendant struct {
+	*Scheduler
+	subscribed bool      // to news of the inbox
+	troubled   bool      // the last call was not answered
+	closed     uint64    // the term after which it last compared
+	compareAt  time.Time // next
+	watchAt    time.Time // next
+}
+
+// attend goes on until ctx ends.
 func (s *Scheduler) attend(ctx context.Context) {
-	var (
-		closed          uint64 // the term after which it last compared
-		compareAt       time.Time
-		watchAt         time.Time
-		timer           = time.NewTimer(0)
-		every, halfTerm = s.cfg.Lease / 3, s.cfg.Lease / 2
-	)
+	a := &attendant{Scheduler: s}
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		wait := maxSleep
-		if !s.leading.Load() {
-			if !s.postEnds(ctx) {
-				wait = s.world.Between(retryMin, retryMax)
-			}
-			if token := s.runner.closedUpTo(); token != closed {
-				closed, compareAt = token, time.Time{}
-			}
-			if s.runner.unsettled() {
-				if time.Until(compareAt) <= 0 {
-					compareAt = time.Now().Add(every)
-					if !s.compare(ctx) {
-						compareAt = time.Now().Add(s.world.Between(retryMin, retryMax))
-					}
-				}
-				wait = min(wait, time.Until(compareAt))
-			}
-			if s.memory.remembers() {
-				if time.Until(watchAt) <= 0 {
-					s.watchLedger(ctx)
-					watchAt = time.Now().Add(halfTerm)
-				}
-				wait = min(wait, time.Until(watchAt))
-			}
-		}
-		timer.Reset(max(wait, time.Millisecond))
+		timer.Reset(max(a.round(ctx), time.Millisecond))
 		select {
 		case <-ctx.Done():
 			return
@@ -54,95 +36,191 @@ func (s *Scheduler) attend(ctx context.Context) {
 	}
 }
 
-// postEnds posts the ends that are not in the inbox yet; false when it has to be tried again.
-func (s *Scheduler) postEnds(ctx context.Context) bool {
-	for _, rep := range s.runner.reports() {
-		if rep.posted {
-			continue
+// round does what is due and returns how long nothing will be.
+func (a *attendant) round(ctx context.Context) time.Duration {
+	wait := maxSleep
+	if !a.subscribe(ctx) {
+		wait = a.retry()
+	}
+	if a.leading.Load() {
+		return wait
+	}
+	if !a.postEnds(ctx) {
+		wait = min(wait, a.retry())
+	}
+	if token := a.runner.closedUpTo(); token != a.closed {
+		a.closed, a.compareAt = token, time.Time{}
+	}
+	if a.runner.unsettled() {
+		if time.Until(a.compareAt) <= 0 {
+			a.compareAt = time.Now().Add(a.cfg.Lease / 3)
+			if !a.compare(ctx) {
+				a.compareAt = time.Now().Add(a.retry())
+			}
 		}
-		if !s.post(ctx, rep.message, message{Version: formatVersion, Kind: kindEnd, End: &rep.entry}) {
+		wait = min(wait, time.Until(a.compareAt))
+	}
+	if a.memory.remembers() {
+		if time.Until(a.watchAt) <= 0 {
+			a.watchLedger(ctx)
+			a.watchAt = time.Now().Add(a.cfg.Lease / 2)
+		}
+		wait = min(wait, time.Until(a.watchAt))
+	}
+	return wait
+}
+
+func (a *attendant) retry() time.Duration { return a.world.Between(retryMin, retryMax) }
+
+// ask calls the store once, and reports whether it has answered. The first of several failures in a row is logged; one
+// that no retry heals ends Run.
+func (a *attendant) ask(ctx context.Context, limit time.Duration, what string, call func(context.Context) error) bool {
+	attempt, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := call(attempt)
+	switch {
+	case err == nil:
+		a.troubled = false
+		return true
+	case ctx.Err() != nil:
+	case errors.Is(err, store.ErrPermanent):
+		a.fail(err)
+	case !a.troubled:
+		a.troubled = true
+		a.log.Warn("store does not answer, asking again", "call", what, "error", err)
+	}
+	return false
+}
+
+// subscribe asks to be woken by messages; false when that has to be tried again.
+func (a *attendant) subscribe(ctx context.Context) bool {
+	if !a.subscribed {
+		a.subscribed = a.ask(ctx, attemptTime(a.cfg.Lease), "watch", func(context.Context) error {
+			return a.store.Watch(ctx, a.cfg.Group, store.InboxFilled, func() {
+				a.inbox.Store(true)
+				a.ring()
+			})
+		})
+	}
+	return a.subscribed
+}
+
+// postEnds posts the ends that are not in the inbox yet; false when it has to be tried again.
+func (a *attendant) postEnds(ctx context.Context) bool {
+	for _, rep := range a.runner.reports() {
+		if !rep.posted && !a.postEnd(ctx, rep) {
 			return false
 		}
-		s.runner.posted(rep)
 	}
 	return true
 }
 
-// post puts a message into the inbox; false when it may not be there.
-func (s *Scheduler) post(ctx context.Context, id string, m message) bool {
-	attempt, cancel := context.WithTimeout(ctx, attemptTime(s.cfg.Lease))
-	defer cancel()
-	err := s.store.Post(attempt, s.cfg.Group, id, encode(m))
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn("message could not be posted", "kind", m.Kind, "error", err)
+func (a *attendant) postEnd(ctx context.Context, rep *report) bool {
+	if rep.message == "" {
+		rep.message = a.world.ID()
 	}
-	return err == nil
+	if !a.post(ctx, rep.message, message{Version: formatVersion, Kind: kindEnd, End: &rep.entry}) {
+		return false
+	}
+	a.runner.posted(rep)
+	return true
+}
+
+// post puts a message into the inbox; false when it may not be there.
+func (a *attendant) post(ctx context.Context, id string, m message) bool {
+	return a.ask(ctx, attemptTime(a.cfg.Lease), "post", func(ctx context.Context) error {
+		return a.store.Post(ctx, a.cfg.Group, id, encode(m))
+	})
 }
 
 // compare reads the open runs and finds those under this replica's name: one that has ended is told again, one that it
 // does not know was claimed in a term whose commit was never answered, and is told as not started. It returns false when
 // the store did not answer.
-func (s *Scheduler) compare(ctx context.Context) bool {
-	token := s.runner.closedUpTo()
-	reports := s.runner.reports()
-	attempt, cancel := context.WithTimeout(ctx, s.cfg.Lease)
-	defer cancel()
+func (a *attendant) compare(ctx context.Context) bool {
+	token := a.runner.closedUpTo()
+	reports := a.runner.reports()
+	final, ok := a.gone(ctx, token) // before the read: no claim of that term comes after it
+	if !ok {
+		return false
+	}
+	var runs []*runRecord
+	if !a.ask(ctx, a.cfg.Lease, "read", func(ctx context.Context) (err error) {
+		runs, err = a.openRuns(ctx)
+		return err
+	}) {
+		return false
+	}
 	open := make(map[claimKey]bool)
-	var unknown []runRecord
-	own := s.elector.ID()
-	for r, err := range s.store.Read(attempt, s.cfg.Group, nil, bucketRun) {
-		if err != nil {
-			return false
-		}
-		rec, err := decodeRun(r)
-		if err != nil || rec.waits() {
-			continue
-		}
+	var unknown []*runRecord
+	own := a.elector.ID()
+	for _, rec := range runs {
 		open[rec.claim()] = true
-		if active, ended := s.runner.owns(rec.claim()); rec.Replica == own && !active && !ended {
-			unknown = append(unknown, *rec)
+		if active, ended := a.runner.owns(rec.claim()); rec.Replica == own && !active && !ended {
+			unknown = append(unknown, rec)
 		}
 	}
 	for _, rep := range reports {
-		if !rep.posted {
-			continue
-		}
-		if !open[rep.key()] {
-			s.runner.settle(rep.key())
-		} else if !s.post(ctx, rep.message, message{Version: formatVersion, Kind: kindEnd, End: &rep.entry}) {
+		switch {
+		case !rep.posted:
+		case !open[rep.key()]:
+			a.runner.settle(rep.key())
+		case !a.postEnd(ctx, rep):
 			return false
 		}
 	}
 	for _, rec := range unknown {
 		if rec.Token <= token { // a claim of a term that still goes on may only be on its way
-			s.log.Warn("run was claimed but never started", "job", rec.Job, "tick", rec.tick(), "attempt", rec.Attempt)
-			s.runner.refuse(rec)
+			a.log.Warn("run was claimed but never started", "job", rec.Job, "tick", rec.tick(), "attempt", rec.Attempt)
+			a.runner.refuse(*rec, func() {})
 		}
 	}
-	if len(unknown) == 0 {
-		s.runner.certain(token)
+	if final && len(unknown) == 0 {
+		a.runner.certain(token)
 	}
 	return true
 }
 
-// watchLedger tells the leader what this replica remembers when the ledger is behind that.
-func (s *Scheduler) watchLedger(ctx context.Context) {
-	attempt, cancel := context.WithTimeout(ctx, attemptTime(s.cfg.Lease))
-	defer cancel()
-	token, number, err := s.store.Position(attempt, s.cfg.Group)
-	if err != nil {
-		if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
-			s.log.Debug("ledger's position is not known", "error", err)
+// gone reports whether the lease of a term, and of all before it, is over in the store, so that nothing it has sent can be
+// applied any more; not ok when the store does not say.
+func (a *attendant) gone(ctx context.Context, token uint64) (gone, ok bool) {
+	ok = a.ask(ctx, attemptTime(a.cfg.Lease), "leader", func(ctx context.Context) error {
+		leader, err := a.store.Leader(ctx, a.cfg.Group)
+		if errors.Is(err, store.ErrNoLeader) {
+			err = nil
 		}
+		gone = leader.Token != token
+		return err
+	})
+	return gone, ok
+}
+
+// openRuns reads the runs that are open and claimed.
+func (a *attendant) openRuns(ctx context.Context) ([]*runRecord, error) {
+	var runs []*runRecord
+	for r, err := range a.store.Read(ctx, a.cfg.Group, nil, bucketRun) {
+		if err != nil {
+			return nil, err
+		}
+		if rec, err := decodeRun(r); err == nil && !rec.waits() {
+			runs = append(runs, rec)
+		}
+	}
+	return runs, nil
+}
+
+// watchLedger tells the leader what this replica remembers when the ledger is behind that.
+func (a *attendant) watchLedger(ctx context.Context) {
+	var at position
+	if !a.ask(ctx, attemptTime(a.cfg.Lease), "position", func(ctx context.Context) (err error) {
+		at.token, at.number, err = a.store.Position(ctx, a.cfg.Group)
+		return err
+	}) || !a.memory.lost(at) || a.leading.Load() {
 		return
 	}
-	if !s.memory.lost(position{token, number}) || s.leading.Load() {
-		return
-	}
-	s.log.Warn("the ledger has lost records; telling the leader what this replica remembers",
-		"found_token", token, "found_number", number)
-	for _, part := range s.memory.messages(s.world.ID) {
-		if !s.post(ctx, part.id, message{Version: formatVersion, Kind: kindMemory, Memory: part.recall}) {
+	a.log.Warn("the ledger has lost records; telling the leader what this replica remembers",
+		"found_token", at.token, "found_number", at.number)
+	for _, part := range a.memory.messages(a.world.ID) {
+		if !a.post(ctx, part.id, message{Version: formatVersion, Kind: kindMemory, Memory: part.recall}) {
 			return
 		}
 	}

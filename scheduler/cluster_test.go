@@ -124,13 +124,13 @@ func (c *cluster) history(job string) []string {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		lines = append(lines, line(e))
+		lines = append(lines, summary(e))
 	}
 	slices.Reverse(lines)
 	return lines
 }
 
-func line(e Entry) string {
+func summary(e Entry) string {
 	at := e.Tick.Format("15:04:05")
 	if e.Outcome == Skipped {
 		return fmt.Sprintf("%s-%s %d skipped: %s", at, e.LastTick.Format("15:04:05"), e.Ticks, e.Detail)

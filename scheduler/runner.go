@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type runner struct {
 	ended  map[claimKey]*report
 	closed uint64 // claims of terms up to this token are never started any more
 	doubt  bool   // the ledger may hold claims of ours that were never started
+	halted bool   // nothing is started any more
 	gaveUp bool
 }
 
@@ -38,8 +40,8 @@ type activeRun struct {
 
 // report is the end of a run that the ledger may not know yet.
 type report struct {
-	message string // ID of the message that tells it; the same each time, so that it counts once
 	entry   Entry
+	message string // ID of the message that tells it, drawn for the first post: the same each time, so that it counts once
 	posted  bool
 	release func() // lets the session go; called once the end is in the store
 }
@@ -65,11 +67,10 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 	key := rec.claim()
 	ctx, cancel := context.WithCancelCause(session.Context())
 	r.mu.Lock()
-	if rec.Token <= r.closed || r.gaveUp || !session.Valid() {
+	if rec.Token <= r.closed || r.halted || !session.Valid() {
 		r.mu.Unlock()
 		cancel(nil)
-		release()
-		r.refuse(rec)
+		r.refuse(rec, release)
 		return
 	}
 	r.active[key] = &activeRun{cancel: cancel, release: release}
@@ -137,12 +138,11 @@ func judge(err, cause error) (Outcome, string) {
 
 // finish turns an active run into a report.
 func (r *runner) finish(key claimKey, entry Entry) {
-	id := r.world.ID()
 	r.mu.Lock()
 	a := r.active[key]
 	delete(r.active, key)
 	if !r.gaveUp {
-		r.ended[key] = &report{message: id, entry: entry, release: a.release}
+		r.ended[key] = &report{entry: entry, release: a.release}
 	}
 	r.mu.Unlock()
 	level := slog.LevelInfo
@@ -163,15 +163,18 @@ func firstLine(s string) string {
 }
 
 // refuse reports that a claim was never started, and makes sure that it never will be.
-func (r *runner) refuse(rec runRecord) {
+func (r *runner) refuse(rec runRecord, release func()) {
 	entry := entryOf(&rec)
 	entry.Ended = r.world.Wall().UTC()
 	entry.Outcome = NotStarted
-	id := r.world.ID()
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, known := r.ended[rec.claim()]; !known && !r.gaveUp {
-		r.ended[rec.claim()] = &report{message: id, entry: entry, release: func() {}}
+	_, known := r.ended[rec.claim()]
+	if known = known || r.gaveUp; !known {
+		r.ended[rec.claim()] = &report{entry: entry, release: release}
+	}
+	r.mu.Unlock()
+	if known {
+		release()
 	}
 	r.ring()
 }
@@ -216,7 +219,9 @@ func (r *runner) reports() []*report {
 	for _, rep := range r.ended {
 		all = append(all, rep)
 	}
-	slices.SortFunc(all, func(a, b *report) int { return strings.Compare(a.message, b.message) })
+	slices.SortFunc(all, func(a, b *report) int {
+		return cmp.Or(strings.Compare(a.entry.RunID, b.entry.RunID), cmp.Compare(a.entry.Attempt, b.entry.Attempt))
+	})
 	return all
 }
 
@@ -231,13 +236,26 @@ func (r *runner) posted(rep *report) {
 
 // settle forgets an end that the ledger has.
 func (r *runner) settle(key claimKey) {
+	release := func() {}
 	r.mu.Lock()
-	rep := r.ended[key]
-	delete(r.ended, key)
-	r.mu.Unlock()
-	if rep != nil {
-		rep.release()
+	if rep := r.ended[key]; rep != nil {
+		release = rep.release
+		delete(r.ended, key)
 	}
+	r.mu.Unlock()
+	release()
+}
+
+// told reports whether every end is in the store.
+func (r *runner) told() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rep := range r.ended {
+		if !rep.posted {
+			return false
+		}
+	}
+	return true
 }
 
 // running returns how many runs are executed now.
@@ -268,6 +286,14 @@ func (r *runner) certain(token uint64) {
 	if r.closed == token {
 		r.doubt = false
 	}
+}
+
+// halt makes sure that nothing is started any more, and returns how many runs go on.
+func (r *runner) halt() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.halted = true
+	return len(r.active)
 }
 
 // stop cancels all runs.

@@ -220,15 +220,9 @@ func (l *leader) found(ctx context.Context, lost *recall, jobs, runs []store.Rec
 		if left <= 0 {
 			break
 		}
-		timer := time.NewTimer(min(left, l.lookEvery()))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !l.doze(ctx, min(left, l.lookEvery())) {
 			return nil, nil, context.Cause(ctx)
-		case <-l.scheduler.bell:
-		case <-timer.C:
 		}
-		timer.Stop()
 	}
 	return records(all.Jobs), records(all.Runs), nil
 }
