@@ -161,3 +161,12 @@ func bubble(t *testing.T, test func(*testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
+
+// rest waits for d or the end of ctx and reports whether ctx lives.
+func rest(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
