@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 const (
 	lease    = 3 * time.Second
 	interval = 9 * time.Second // between faults
+	shift    = 130 * time.Millisecond // so that they strike at other times of a tick
 	frozen   = 5 * time.Second
 	settle   = 2*lease + 4*time.Second // after the last fault
 )
@@ -238,7 +239,7 @@ func (g *group) run(fault func(context.Context)) verdict {
 	for end := time.Now().Add(*length); time.Now().Before(end); faults++ {
 		began := time.Now()
 		fault(ctx)
-		pause(ctx, interval-time.Since(began))
+		pause(ctx, interval+time.Duration(faults%8)*shift-time.Since(began))
 	}
 	pause(ctx, settle)
 	for _, r := range g.replicas {
