@@ -86,6 +86,17 @@ func (l *leader) adopt(now time.Time) error {
 	return nil
 }
 
+// recognise gives the jobs of the ledger this binary's definitions, and changes nothing else: adopt comes after the runs
+// have been looked at, and whether an interrupted one is run again is for the definition to say.
+func (l *leader) recognise() {
+	defs, _ := l.scheduler.definitions()
+	for _, def := range defs {
+		if j := l.book.jobs[def.Name]; j != nil {
+			j.def = def
+		}
+	}
+}
+
 // define lets a job start from now.
 func (l *leader) define(j *jobState, def *definition, now time.Time) {
 	j.def = def

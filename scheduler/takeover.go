@@ -71,6 +71,7 @@ func (l *leader) takeOver(ctx context.Context) error {
 	if err := b.load(jobs, runs); err != nil {
 		return err
 	}
+	l.recognise()
 	if lost == nil {
 		l.scheduler.memory.reset(at, jobs, runs)
 	} else {

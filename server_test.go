@@ -1,0 +1,216 @@
+//go:build unix
+
+package singleton_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
+)
+
+func TestB5LeaseIsTakenAway(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(g *group, leader *call) (owner string){
+		"another owner's SET": func(g *group, leader *call) string {
+			owner := fmt.Sprintf("%d somebody else", leader.Token()+1000)
+			if err := g.admin.Set(g.t.Context(), g.key("lease"), owner, 2*lease).Err(); err != nil {
+				g.t.Fatal(err)
+			}
+			return owner
+		},
+		"FLUSHALL": func(g *group, _ *call) string {
+			if err := g.admin.FlushAll(g.t.Context()).Err(); err != nil {
+				g.t.Fatal(err)
+			}
+			return ""
+		},
+		"DEL": func(g *group, _ *call) string {
+			if err := g.admin.Del(g.t.Context(), g.key("lease")).Err(); err != nil {
+				g.t.Fatal(err)
+			}
+			return ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t)
+			g.forgetful = true
+			st := g.store(g.server.Addr())
+			g.start(st, election.Config{ID: "a", Lease: 3 * lease}, untilEnd)
+			leader := g.next()
+			owner := take(g, leader)
+			receive(t, leader.over, "the end of the term")
+			// Not the deadline has ended it, but the first renewal.
+			if cause := context.Cause(leader.ctx); !errors.Is(cause, election.ErrLost) {
+				t.Errorf("cause %v, want %v", cause, election.ErrLost)
+			}
+			if owner != "" {
+				if value := g.holder(); value != owner {
+					t.Errorf("the lease of another owner is %q after the late release, want %q", value, owner)
+				}
+				leader.by.end()
+				if value := g.holder(); value != owner {
+					t.Errorf("the lease of another owner is %q after the stop, want %q", value, owner)
+				}
+				g.start(st, election.Config{ID: "b", Lease: lease}, untilEnd)
+			}
+			next := g.next() // its token is higher than the one before
+			if owner != "" && next.Token() <= leader.Token()+1000 {
+				t.Errorf("token %d after the other owner's %d", next.Token(), leader.Token()+1000)
+			}
+		})
+	}
+}
+
+func TestB12HundredTermsLeaveNoConnectionAndNoSubscription(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	r := g.replica(g.store(g.server.Addr()), election.Config{ID: "a", Lease: lease})
+	term := func(lose bool) {
+		r.run(untilEnd)
+		leader := g.next()
+		if lose {
+			if err := g.admin.Del(t.Context(), g.key("lease")).Err(); err != nil {
+				t.Fatal(err)
+			}
+			receive(t, leader.over, "the loss of the term")
+			g.next()
+		}
+		r.end()
+	}
+	ours := func() (connections, subscriptions int) {
+		list, err := g.admin.ClientList(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(list) {
+			if strings.Contains(line, " name=store ") {
+				connections++
+			}
+		}
+		return connections, int(g.admin.PubSubNumSub(t.Context(), g.key("wake")).Val()[g.key("wake")])
+	}
+	term(true)
+	connections, subscriptions := ours()
+	for i := range 90 {
+		term(i%10 == 0)
+	}
+	eventually(t, "as few connections and subscriptions as after the first term", func() bool {
+		c, s := ours()
+		return c <= connections && s <= subscriptions
+	})
+}
+
+func TestB15RenewalsGoOnWhileThePoolOfTheApplicationIsExhausted(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	client := g.server.Client(func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 3, time.Millisecond })
+	ended := make(chan error, 3)
+	for range cap(ended) {
+		go func() { ended <- client.BLPop(context.Background(), 0, "jobs").Err() }()
+	}
+	eventually(t, "blocked connections", func() bool {
+		return strings.Contains(g.admin.Info(t.Context(), "clients").Val(), "blocked_clients:3\r\n")
+	})
+	if err := client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrPoolTimeout) {
+		t.Fatalf("the pool is not exhausted: %v", err)
+	}
+	g.start(g.storeOn(client), election.Config{ID: "a"}, untilEnd)
+	leader := g.next()
+	g.renewals(4)
+	if !leader.Valid() {
+		t.Error("the term has ended")
+	}
+	for range cap(ended) {
+		if err := g.admin.RPush(t.Context(), "jobs", "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := receive(t, ended, "the application's own call"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestB16ScriptFlushBetweenRenewalsAndCommits(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	st := g.store(g.server.Addr())
+	g.start(st, election.Config{ID: "a"}, untilEnd)
+	leader := g.next()
+	for number := range uint64(4) {
+		if err := g.admin.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		put := []store.Change{{Bucket: "job", Key: fmt.Sprint(number), Value: []byte("x")}}
+		if err := st.Commit(t.Context(), leader.Lease(), number+1, put); err != nil {
+			t.Fatal(err)
+		}
+		g.renewals(1)
+	}
+	if !leader.Valid() || g.holder() != inRedis(leader.Term) {
+		t.Error("the term has ended")
+	}
+	records := 0
+	for _, err := range st.Read(t.Context(), g.name, nil, "job") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records++
+	}
+	if records != 4 {
+		t.Errorf("%d of 4 records are there", records)
+	}
+}
+
+func TestB17PermanentErrorsEndRun(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, redistest.Args("--requirepass", "secret"))
+	g.admin = g.server.Client(func(o *redis.Options) { o.Password = "secret" })
+	user(t, g.admin, "powerless", "on", ">secret", "~singleton:*", "&singleton:*", "+@connection", "+subscribe")
+	user(t, g.admin, "halfway", "on", ">secret", "~singleton:*", "&singleton:*", "+@all", "-pexpire")
+	user(t, g.admin, "elsewhere", "on", ">secret", "~other:*", "&singleton:*", "+@all")
+	if err := g.admin.HSet(t.Context(), "singleton:{taken}:lease", "field", "value").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.admin.Set(t.Context(), "singleton:{used}:lease", "a lock of somebody's own", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, group   string
+		change        func(*redis.Options)
+		cause, remedy string
+	}{
+		{"no password", "g", as("", ""), "NOAUTH", "set one"},
+		{"wrong password", "g", as("default", "guess"), "WRONGPASS", "set those that it knows"},
+		{"unknown user", "g", as("nobody", "secret"), "WRONGPASS", "set those that it knows"},
+		{"user without a command", "g", as("powerless", "secret"), "NOPERM", "grant the commands"},
+		{"user without a command of the scripts", "g", as("halfway", "secret"), "can't run this command", "grant the commands"},
+		{"user without the keys", "g", as("elsewhere", "secret"), "keys", "grant the commands"},
+		{"key of another type", "taken", as("", "secret"), "WRONGTYPE", "delete the key"},
+		{"key of somebody else", "used", as("", "secret"), "something else than a lease", "DEL singleton:{used}:lease"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			g := &group{t: t, server: g.server, calls: make(chan *call, 10)}
+			r := g.start(g.store(g.server.Addr(), c.change), election.Config{ID: "a", Group: c.group}, untilEnd)
+			s, err := scheduler.New(g.store(g.server.Addr(), c.change), scheduler.Config{ID: "b", Group: c.group, Lease: lease})
+			if err != nil {
+				t.Fatal(err)
+			}
+			permanent(t, s.Run(t.Context()), c.cause, c.remedy)
+			receive(t, r.done, "the return of Run")
+			permanent(t, r.err, c.cause, c.remedy)
+			g.nobodyElse()
+		})
+	}
+}
