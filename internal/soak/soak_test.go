@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 const (
 	lease    = 3 * time.Second
-	interval = 9 * time.Second // between faults
+	interval = 9 * time.Second        // between faults
 	shift    = 130 * time.Millisecond // so that they strike at other times of a tick
 	frozen   = 5 * time.Second
 	settle   = 2*lease + 4*time.Second // after the last fault
