@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -172,39 +173,46 @@ func (w writer) week() (string, func(time.Time) bool) {
 	}
 }
 
-// window is the seconds around a change of a zone's clocks, with what the clock shows at each.
+// window is a stretch of time in steps, with what a zone's clock shows at each.
 type window struct {
 	zone  *time.Location
 	from  time.Time
+	step  int64   // seconds
 	walls []int64 // in seconds as of UTC
 }
 
-const windowDays = 3 // the change is in the middle; the first day and a half tell what the clock had shown before
-
-func newWindow(loc *time.Location, change time.Time) window {
-	w := window{zone: loc, from: change.Add(-windowDays * 12 * time.Hour)}
-	for sec := range windowDays * 86400 {
-		at := w.from.Add(time.Duration(sec) * time.Second).In(loc)
+func newWindow(loc *time.Location, from time.Time, length, step time.Duration) window {
+	w := window{zone: loc, from: from, step: int64(step / time.Second)}
+	for n := range int(length / step) {
+		at := w.at(n)
 		wall := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
 		w.walls = append(w.walls, wall.Unix())
 	}
 	return w
 }
 
-// fires returns the seconds of the window at which a spec fires, by the rules as they are written.
+// at returns the instant of a step.
+func (w window) at(n int) time.Time { return time.Unix(w.from.Unix()+int64(n)*w.step, 0).In(w.zone) }
+
+// index returns the first step that is not before an instant.
+func (w window) index(at time.Time) int {
+	return int((at.Unix() - w.from.Unix() + w.step - 1) / w.step)
+}
+
+// fires returns the steps at which a spec fires, by the rules as they are written.
 func (w window) fires(m *meaning) []int {
 	var fires []int
 	follows := m.minuteStar || m.hourStar
 	shown := w.walls[0]
-	for sec, wall := range w.walls {
+	for n, wall := range w.walls {
 		if follows && m.names(wall) {
-			fires = append(fires, sec)
+			fires = append(fires, n)
 		}
 		for due := false; shown < wall; { // every wall time beyond the latest shown has its turn now, once for all
-			shown++
+			shown += w.step
 			if !follows && !due && m.names(shown) {
 				due = true
-				fires = append(fires, sec)
+				fires = append(fires, n)
 			}
 		}
 	}
@@ -277,14 +285,14 @@ func TestAgainstOracle(t *testing.T) {
 			all = []time.Time{time.Date(place.from, time.March, 1, 0, 0, 0, 0, time.UTC)}
 		}
 		for _, change := range all[:min(2, len(all))] {
-			win := newWindow(loc, change)
+			win := newWindow(loc, change.Add(-36*time.Hour), 72*time.Hour, time.Second)
 			for range 40 {
 				m := w.spec(change.In(loc).Hour(), change.In(loc))
 				e, err := schedule.Parse(m.spec, schedule.Options{Seconds: true, Zone: loc})
 				if err != nil {
 					continue // it never fires
 				}
-				compare(t, win, e, &m)
+				compare(t, win, e, &m, change.Add(-14*time.Hour), change)
 				compared++
 			}
 		}
@@ -294,47 +302,125 @@ func TestAgainstOracle(t *testing.T) {
 	}
 }
 
-// compare checks Next, Prev and Count in the later half of a window against the oracle.
-func compare(t *testing.T, win window, e *schedule.Expr, m *meaning) {
+// restless makes up a zone whose clocks are changed every few hours, by whole minutes.
+func restless(t *testing.T, random *rand.Rand, from time.Time) *time.Location {
 	t.Helper()
-	const half = windowDays * 86400 / 2
-	at := func(sec int) time.Time { return win.from.Add(time.Duration(sec) * time.Second) }
-	all := win.fires(m)
-	first, _ := slices.BinarySearch(all, half-14*3600)
-	fires := all[first:]
-	begin, end := half-14*3600-1, len(win.walls)-1
-	if n := e.Count(at(begin), at(end)); n != len(fires) {
-		t.Fatalf("%s %q: Count(%s, %s) = %d, want %d", win.zone, m.spec, at(begin), at(end), n, len(fires))
+	const changes = 20
+	var times, kinds, offsets []byte
+	at := from.Unix()
+	for n := range changes {
+		at += 60 * (10 + random.Int64N(40*60))
+		times = binary.BigEndian.AppendUint32(times, uint32(at))
+		kinds = append(kinds, byte(n))
+		offsets = binary.BigEndian.AppendUint32(offsets, uint32(60*(random.IntN(28*60)-14*60)))
+		offsets = append(offsets, 0, 0)
 	}
-	if len(fires) > 400 { // keep those nearest the change
-		mid, _ := slices.BinarySearch(fires, half)
-		lo := max(0, mid-200)
-		fires = fires[lo:min(len(fires), lo+400)]
-		if lo > 0 {
+	data := append([]byte("TZif"), make([]byte, 16)...) // the first version of the format
+	for _, count := range []uint32{0, 0, 0, changes, changes, 4} {
+		data = binary.BigEndian.AppendUint32(data, count)
+	}
+	data = slices.Concat(data, times, kinds, offsets, []byte("-00\x00"))
+	loc, err := time.LoadLocationFromTZData("restless", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+func TestRestlessClocksAgainstOracle(t *testing.T) {
+	w := writer{rand.New(rand.NewPCG(20261129, 3))}
+	compared := 0
+	for range 100 {
+		begin := time.Date(2026, time.Month(1+w.IntN(12)), 1+w.IntN(28), 0, 0, 0, 0, time.UTC)
+		loc := restless(t, w.Rand, begin)
+		win := newWindow(loc, begin, 20*24*time.Hour, time.Minute)
+		for n := range 20 {
+			near := begin.Add(time.Duration(5+n/2) * 24 * time.Hour)
+			m := w.spec(near.In(loc).Hour(), near.In(loc))
+			clear(m.second)
+			m.second[0] = true
+			_, m.spec, _ = strings.Cut(m.spec, " ")
+			e, err := schedule.Parse(m.spec, schedule.Options{Zone: loc})
+			if err != nil {
+				continue
+			}
+			compare(t, win, e, &m, begin.Add(48*time.Hour), near)
+			compared++
+		}
+	}
+	if compared < 1000 {
+		t.Errorf("only %d specs compared", compared)
+	}
+}
+
+// Over years a search may leap, which over days it never does.
+func TestYearsAgainstOracle(t *testing.T) {
+	w := writer{rand.New(rand.NewPCG(20261129, 2))}
+	compared := 0
+	for _, name := range []string{"America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Pacific/Apia", "Antarctica/Troll"} {
+		loc := zone(t, name)
+		begin := time.Date(2010, time.December, 1, 0, 0, 0, 0, loc)
+		win := newWindow(loc, begin, 2*366*24*time.Hour, time.Minute)
+		all := changes(loc, 2011, 2012)
+		for range 40 {
+			change := all[w.IntN(len(all))].In(loc)
+			m := w.spec(change.Hour(), change)
+			clear(m.second)
+			m.second[0] = true
+			_, m.spec, _ = strings.Cut(m.spec, " ")
+			e, err := schedule.Parse(m.spec, schedule.Options{Zone: loc})
+			if err != nil {
+				continue
+			}
+			compare(t, win, e, &m, begin.AddDate(0, 1, 0), change)
+			compared++
+		}
+	}
+	if compared < 150 {
+		t.Errorf("only %d specs compared", compared)
+	}
+}
+
+// compare checks Next, Prev and Count of a spec against the oracle, in a window from an instant on. Of many fires it
+// takes those nearest another.
+func compare(t *testing.T, win window, e *schedule.Expr, m *meaning, from, near time.Time) {
+	t.Helper()
+	begin, end := win.index(from)-1, len(win.walls)-1
+	fires := win.fires(m)
+	first, _ := slices.BinarySearch(fires, begin+1)
+	fires = fires[first:]
+	if n := e.Count(win.at(begin), win.at(end)); n != len(fires) {
+		t.Fatalf("%s %q: Count(%s, %s) = %d, want %d", win.zone, m.spec, win.at(begin), win.at(end), n, len(fires))
+	}
+	if len(fires) > 400 {
+		mid, _ := slices.BinarySearch(fires, win.index(near))
+		if lo := max(0, mid-200); lo > 0 {
+			fires = fires[lo:]
 			begin = fires[0] - 1
 		}
+		fires = fires[:min(len(fires), 400)]
 		end = fires[len(fires)-1]
 	}
-	last := begin
 	check := func(what string, asked int, got time.Time, want int) {
 		t.Helper()
-		if !got.Equal(at(want)) {
-			t.Fatalf("%s %q: %s(%s) = %s, want %s", win.zone, m.spec, what, at(asked).In(win.zone), got, at(want).In(win.zone))
+		if !got.Equal(win.at(want)) {
+			t.Fatalf("%s %q: %s(%s) = %s, want %s", win.zone, m.spec, what, win.at(asked), got, win.at(want))
 		}
 	}
+	last := begin
 	for _, want := range fires {
 		for _, asked := range []int{last, (last + want) / 2, want - 1} {
-			check("Next", asked, e.Next(at(asked).Add(time.Second-1)), want)
+			check("Next", asked, e.Next(win.at(asked).Add(time.Second-1)), want)
 			if last > begin {
-				check("Prev", asked, e.Prev(at(asked).Add(time.Second-1)), last)
+				check("Prev", asked, e.Prev(win.at(asked).Add(time.Second-1)), last)
 			}
 		}
 		last = want
 	}
 	if last > begin {
-		check("Prev", end, e.Prev(at(end)), last)
+		check("Prev", end, e.Prev(win.at(end)), last)
 	}
-	if got := e.Next(at(last)); !got.After(at(end)) {
-		t.Fatalf("%s %q: Next(%s) = %s, want later than %s", win.zone, m.spec, at(last).In(win.zone), got, at(end))
+	if got := e.Next(win.at(last)); !got.After(win.at(end)) {
+		t.Fatalf("%s %q: Next(%s) = %s, want later than %s", win.zone, m.spec, win.at(last), got, win.at(end))
 	}
 }

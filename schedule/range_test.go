@@ -102,6 +102,28 @@ func TestB62TheDayThatSamoaLeftOut(t *testing.T) {
 	}
 }
 
+func TestWorkingDaysNearestStayInTheMonth(t *testing.T) {
+	for _, c := range []struct{ spec, month, want string }{
+		{"0 0 1W * *", "2026-08", "2026-08-03"},  // a Saturday
+		{"0 0 1W * *", "2026-11", "2026-11-02"},  // a Sunday
+		{"0 0 15W * *", "2026-08", "2026-08-14"}, // a Saturday
+		{"0 0 15W * *", "2026-11", "2026-11-16"}, // a Sunday
+		{"0 0 31W * *", "2026-10", "2026-10-30"}, // a Saturday
+		{"0 0 31W * *", "2026-05", "2026-05-29"}, // a Sunday
+		{"0 0 31W * *", "2026-04", "2026-05-29"}, // no such day
+		{"0 0 30W * *", "2026-04", "2026-04-30"},
+		{"0 0 LW * *", "2026-01", "2026-01-30"}, // a Saturday
+		{"0 0 LW * *", "2026-05", "2026-05-29"}, // a Sunday
+		{"0 0 LW * *", "2026-02", "2026-02-27"},
+		{"0 0 1W,3W * *", "2026-08", "2026-08-03"},
+	} {
+		e := schedule.MustParse(c.spec)
+		if got := e.Next(instant(t, c.month+"-01T00:00:00Z").Add(-1)).Format(time.DateOnly); got != c.want {
+			t.Errorf("%q fires in %s first on %s, want %s", c.spec, c.month, got, c.want)
+		}
+	}
+}
+
 func TestNothingIsAllocatedAndNothingLosesItsWay(t *testing.T) {
 	for _, name := range []string{"UTC", "Europe/Berlin", "Pacific/Apia", "Africa/Casablanca"} {
 		for _, spec := range hard {

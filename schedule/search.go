@@ -27,10 +27,12 @@ func (e *Expr) prevFixed(sec int64) (int64, bool) {
 
 // Other jobs run whenever the clock shows a time that their fields name: never for a time that is skipped, twice for
 // one that comes twice. The search goes from span to span, and asks the calendar again only where the clock jumped
-// over the time it has found, or was put back.
+// over the time it has found, or was put back. Between the wall time where it asked and the one it found there is none:
+// once no clock can show an earlier one again, the spans up to shortly before it need not be looked at.
 
 func (e *Expr) nextWall(sec int64) (int64, bool) {
-	s := spanAt(e.zone, sec+1)
+	asked := sec + 1
+	s := spanAt(e.zone, asked)
 	wall, ok := e.fields.after(sec + s.offset)
 	for ok {
 		if at := wall - s.offset; at < s.end {
@@ -40,17 +42,23 @@ func (e *Expr) nextWall(sec int64) (int64, bool) {
 		if from > sec+horizon {
 			break
 		}
+		if far := wall - s.offset - slack; from > asked+slack && from < far {
+			s = spanAt(e.zone, far)
+			continue
+		}
 		due := from + s.offset // what the clock would show, had it not been changed
 		s = spanAt(e.zone, from)
 		if shows := from + s.offset; shows < due || shows > wall {
 			wall, ok = e.fields.after(shows - 1)
+			asked = from
 		}
 	}
 	return 0, false
 }
 
 func (e *Expr) prevWall(sec int64) (int64, bool) {
-	s := spanAt(e.zone, sec)
+	asked := sec
+	s := spanAt(e.zone, asked)
 	wall, ok := e.fields.upTo(sec + s.offset)
 	for ok {
 		if at := wall - s.offset; at >= s.start {
@@ -60,10 +68,15 @@ func (e *Expr) prevWall(sec int64) (int64, bool) {
 		if to < sec-horizon {
 			break
 		}
+		if far := wall - s.offset + slack; to < asked-slack && to > far {
+			s = spanAt(e.zone, far)
+			continue
+		}
 		due := to + s.offset
 		s = spanAt(e.zone, to)
 		if shows := to + s.offset; shows > due || shows < wall {
 			wall, ok = e.fields.upTo(shows)
+			asked = to
 		}
 	}
 	return 0, false
