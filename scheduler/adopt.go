@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -44,9 +43,7 @@ func (l *leader) adopt(now time.Time) error {
 		}
 		switch {
 		case j.record.Key != def.key:
-			if err := l.redefine(j, def, now); err != nil {
-				return err
-			}
+			l.redefine(j, def, now)
 		case j.record.Unowned != 0:
 			j.record.Unowned = 0
 			j.reowned = true
@@ -73,6 +70,7 @@ func (l *leader) adopt(now time.Time) error {
 			if err := l.drop(j); err != nil {
 				return err
 			}
+			continue
 		}
 		l.revisit(j)
 	}
@@ -111,36 +109,41 @@ func (l *leader) define(j *jobState, def *definition, now time.Time) {
 }
 
 // redefine lets a job whose ticks have changed start from now, and says what becomes of those it passes over.
-func (l *leader) redefine(j *jobState, def *definition, now time.Time) error {
+func (l *leader) redefine(j *jobState, def *definition, now time.Time) {
 	b := l.book
 	from := j.record.watermark()
 	passed := row{first: from.Add(time.Second), last: now.Truncate(time.Second), reason: skipRedefined}
-	table, err := j.record.table()
-	if err == nil {
+	if table := j.record.table(); table != nil {
 		if passed.last = table.newest(from, now); !passed.last.IsZero() {
 			passed.first, passed.ticks = table.next(from), table.count(from, passed.last)
 		}
 	}
 	b.log.Info("job has another schedule now; it starts from now", "job", j.name, "from", j.record.Spec, "to", def.Spec)
-	l.define(j, def, now)
 	if passed.last.After(from) {
 		b.skip(j, passed, now)
-	} else {
-		b.putJob(j)
 	}
-	return nil
+	l.define(j, def, now)
+	b.putJob(j)
 }
 
-// table rebuilds the schedule that a record was written for; a foreign one cannot be.
-func (r *jobRecord) table() (*timetable, error) {
+// table returns the schedule that a job's record was written for, or nil where nobody knows it.
+func (j *jobState) table() *timetable {
+	if j.def != nil && j.def.key == j.record.Key {
+		return j.def.table
+	}
+	return j.record.table()
+}
+
+// table rebuilds the schedule that a record was written for; nil for a foreign one, and where the key cannot be read.
+func (r *jobRecord) table() *timetable {
 	if strings.HasPrefix(r.Key, foreignKey) {
-		return nil, errors.New("scheduler: a foreign schedule cannot be rebuilt")
+		return nil
 	}
 	expr, err := schedule.Parse(r.Key, schedule.Options{Seconds: true})
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	return &timetable{expr: expr}, nil
+	return &timetable{expr: expr}
 }
 
 // drop forgets a job that no binary has had for long, with its history.
@@ -169,7 +172,6 @@ func (l *leader) drop(j *jobState) error {
 	b.delete(bucketJob, j.name)
 	delete(b.jobs, j.name)
 	delete(l.waiting, j)
-	j.next = time.Time{}
-	l.agenda.set(j)
+	l.file(j, time.Time{})
 	return nil
 }

@@ -48,26 +48,33 @@ func (a *attendant) round(ctx context.Context) time.Duration {
 	if !a.postEnds(ctx) {
 		wait = min(wait, a.retry())
 	}
-	if token := a.runner.closedUpTo(); token != a.closed {
+	if !a.memory.remembers() {
+		return wait
+	}
+	if token, _ := a.runner.closedUpTo(); token != a.closed {
 		a.closed, a.compareAt = token, time.Time{}
 	}
+	if time.Until(a.watchAt) <= 0 {
+		a.watchLedger(ctx)
+		a.watchAt = time.Now().Add(a.cfg.Lease / 2)
+	}
+	if every := a.compareEvery(); time.Until(a.compareAt) <= 0 {
+		if !a.compare(ctx) {
+			every = a.retry()
+		}
+		a.compareAt = time.Now().Add(every)
+	}
+	a.compareAt = earlier(a.compareAt, time.Now().Add(a.compareEvery()))
+	return min(wait, time.Until(a.watchAt), time.Until(a.compareAt))
+}
+
+// compareEvery is how often a replica that has led compares its runs with the ledger's: at each refresh of its session
+// while it has some, else once in a while, in case the store has lost their ends.
+func (a *attendant) compareEvery() time.Duration {
 	if a.runner.unsettled() {
-		if time.Until(a.compareAt) <= 0 {
-			a.compareAt = time.Now().Add(a.cfg.Lease / 3)
-			if !a.compare(ctx) {
-				a.compareAt = time.Now().Add(a.retry())
-			}
-		}
-		wait = min(wait, time.Until(a.compareAt))
+		return a.cfg.Lease / 3
 	}
-	if a.memory.remembers() {
-		if time.Until(a.watchAt) <= 0 {
-			a.watchLedger(ctx)
-			a.watchAt = time.Now().Add(a.cfg.Lease / 2)
-		}
-		wait = min(wait, time.Until(a.watchAt))
-	}
-	return wait
+	return maxSleep
 }
 
 func (a *attendant) retry() time.Duration { return a.world.Between(retryMin, retryMax) }
@@ -137,9 +144,9 @@ func (a *attendant) post(ctx context.Context, id string, m message) bool {
 // does not know was claimed in a term whose commit was never answered, and is told as not started. It returns false when
 // the store did not answer.
 func (a *attendant) compare(ctx context.Context) bool {
-	token := a.runner.closedUpTo()
+	token, doubt := a.runner.closedUpTo()
 	reports := a.runner.reports()
-	final, ok := a.gone(ctx, token) // before the read: no claim of that term comes after it
+	gone, ok := a.gone(ctx, token, doubt) // before the read: no claim of that term comes after it
 	if !ok {
 		return false
 	}
@@ -150,13 +157,19 @@ func (a *attendant) compare(ctx context.Context) bool {
 	}) {
 		return false
 	}
-	open := make(map[claimKey]bool)
-	var unknown []*runRecord
+	open, unknown := make(map[claimKey]bool), 0
 	own := a.elector.ID()
 	for _, rec := range runs {
 		open[rec.claim()] = true
-		if active, ended := a.runner.owns(rec.claim()); rec.Replica == own && !active && !ended {
-			unknown = append(unknown, rec)
+		active, ended := a.runner.owns(rec.claim())
+		switch {
+		case active || ended || rec.Replica != own || a.runner.again(rec.claim()):
+		case rec.Token > token: // it may only be on its way
+			unknown++
+		default:
+			unknown++
+			a.log.Warn("run was claimed but never started", "job", rec.Job, "tick", rec.tick(), "attempt", rec.Attempt)
+			a.runner.refuse(*rec, func() {})
 		}
 	}
 	for _, rep := range reports {
@@ -168,21 +181,18 @@ func (a *attendant) compare(ctx context.Context) bool {
 			return false
 		}
 	}
-	for _, rec := range unknown {
-		if rec.Token <= token { // a claim of a term that still goes on may only be on its way
-			a.log.Warn("run was claimed but never started", "job", rec.Job, "tick", rec.tick(), "attempt", rec.Attempt)
-			a.runner.refuse(*rec, func() {})
-		}
-	}
-	if final && len(unknown) == 0 {
+	if gone && unknown == 0 {
 		a.runner.certain(token)
 	}
 	return true
 }
 
 // gone reports whether the lease of a term, and of all before it, is over in the store, so that nothing it has sent can be
-// applied any more; not ok when the store does not say.
-func (a *attendant) gone(ctx context.Context, token uint64) (gone, ok bool) {
+// applied any more; not ok when the store does not say. It asks only where there is a doubt.
+func (a *attendant) gone(ctx context.Context, token uint64, doubt bool) (gone, ok bool) {
+	if !doubt {
+		return true, true
+	}
 	ok = a.ask(ctx, attemptTime(a.cfg.Lease), "leader", func(ctx context.Context) error {
 		leader, err := a.store.Leader(ctx, a.cfg.Group)
 		if errors.Is(err, store.ErrNoLeader) {
@@ -211,15 +221,20 @@ func (a *attendant) openRuns(ctx context.Context) ([]*runRecord, error) {
 // watchLedger tells the leader what this replica remembers when the ledger is behind that.
 func (a *attendant) watchLedger(ctx context.Context) {
 	var at position
-	if !a.ask(ctx, attemptTime(a.cfg.Lease), "position", func(ctx context.Context) (err error) {
+	if a.ask(ctx, attemptTime(a.cfg.Lease), "position", func(ctx context.Context) (err error) {
 		at.token, at.number, err = a.store.Position(ctx, a.cfg.Group)
 		return err
-	}) || !a.memory.lost(at) || a.leading.Load() {
-		return
+	}) && a.memory.lost(at) && !a.leading.Load() {
+		a.log.Warn("the ledger has lost records", "found_token", at.token, "found_number", at.number)
+		a.tell(ctx)
 	}
-	a.log.Warn("the ledger has lost records; telling the leader what this replica remembers",
-		"found_token", at.token, "found_number", at.number)
-	for _, part := range a.memory.messages(a.world.ID) {
+}
+
+// tell posts what this replica remembers.
+func (a *attendant) tell(ctx context.Context) {
+	parts := a.memory.messages(a.world.ID)
+	a.log.Warn("telling the leader what this replica remembers of the ledger", "messages", len(parts))
+	for _, part := range parts {
 		if !a.post(ctx, part.id, message{Version: formatVersion, Kind: kindMemory, Memory: part.recall}) {
 			return
 		}

@@ -22,8 +22,8 @@ type book struct {
 	term   *election.Term
 	log    *slog.Logger
 	world  *world.World
-	slots  int // of each history ring
-	memory *memory
+	slots  int     // of each history ring
+	memory *memory // nil until the book is what the store has
 
 	number uint64 // of the last commit
 	batch  batch
@@ -34,15 +34,14 @@ type book struct {
 
 // jobState is a job of the ledger.
 type jobState struct {
-	name      string
-	record    jobRecord
-	problem   error       // the record cannot be read: it is left as it is
-	def       *definition // nil where this binary lacks the job
-	open      int         // runs that are open
-	openUntil time.Time   // a run was open until then
-	reowned   bool        // no leader had the job until now
-	next      time.Time   // when to look at it again; zero is never
-	index     int         // in the agenda
+	name    string
+	record  jobRecord
+	problem error       // the record cannot be read: it is left as it is
+	def     *definition // nil where this binary lacks the job
+	open    int         // runs that are open
+	reowned bool        // no leader had the job until now
+	next    time.Time   // when to look at it again; zero is never
+	index   int         // in the agenda
 }
 
 // put changes a record.
@@ -77,13 +76,18 @@ func (b *book) flush() error {
 			return err
 		}
 		b.number++
-		b.memory.learn(b.term.Token(), b.number, todo.changes)
+		if b.memory != nil {
+			b.memory.learn(b.position(), todo.changes)
+		}
 	}
 	for _, h := range todo.hooks {
 		h.done()
 	}
 	return nil
 }
+
+// position is how far this term has brought the ledger.
+func (b *book) position() position { return position{b.term.Token(), b.number} }
 
 // errTerm says that a commit had no definite answer while the term lasted.
 var errTerm = errors.New("scheduler: the term ended before the store answered")
@@ -212,9 +216,13 @@ func (b *book) take(j *jobState, rec *runRecord, replica string, session time.Du
 func (b *book) closeRun(j *jobState, rec *runRecord, until time.Time) {
 	b.delete(bucketRun, rec.id())
 	delete(b.runs, rec.id())
-	if j != nil {
-		j.open--
-		j.openUntil = later(j.openUntil, until)
+	if j == nil {
+		return
+	}
+	j.open--
+	if j.problem == nil && until.After(j.record.OpenUntil) {
+		j.record.OpenUntil = until
+		b.putJob(j)
 	}
 }
 

@@ -48,6 +48,7 @@ type chaos struct {
 	store   *memstore.Store
 	mirror  *mirror
 	jobs    []Job
+	reruns  map[string]bool
 	lives   int
 	nodes   []*node // that are meant to run
 	all     []*node
@@ -94,6 +95,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		seed:    seed,
 		bus:     newBus(seed),
 		store:   memstore.New(),
+		reruns:  make(map[string]bool),
 		counts:  make(map[string]int),
 		active:  make(map[string]*execution),
 		started: make(map[string]*execution),
@@ -105,6 +107,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			j.Spec = fmt.Sprintf("@every %ds", period)
 		}
 		c.jobs = append(c.jobs, j)
+		c.reruns[j.Name] = j.OnInterrupt == InterruptRerun
 		known[j.Name] = &mirrorJob{
 			due:       func(s int64) bool { return s%int64(period) == 0 },
 			exclusive: j.Overlap != OverlapAllow,
@@ -191,6 +194,9 @@ func (c *chaos) play(long time.Duration) {
 	}
 	c.bus.run(time.Now().Add(20 * time.Second)) // what is still on its way arrives
 	c.reckon()
+	if strings.Contains(c.logs.String(), "loop panicked") {
+		c.fail("a leader's loop panicked")
+	}
 	for _, f := range c.failures {
 		c.t.Error(f)
 	}
@@ -634,9 +640,15 @@ func (c *chaos) reckon() {
 		for attempt := range attempts {
 			key := fmt.Sprintf("%s#%d", run, attempt)
 			_, open := c.mirror.records[bucketRun][run]
-			if e, ok := told[key]; !ok && (!open || attempt < len(attempts)) {
+			e, ok := told[key]
+			if !ok && (!open || attempt < len(attempts)) {
 				c.fail("%s was claimed and is neither open nor in history", key)
-			} else if ok && attempt > 1 {
+			}
+			if e.Outcome == Interrupted && c.reruns[e.Job] && !open && attempt == len(attempts) &&
+				!strings.Contains(e.Detail+e.Note, "not run again") && !strings.Contains(e.Note, "late: succeeded") {
+				c.fail("%s is not run again: %+v", key, e)
+			}
+			if ok && attempt > 1 {
 				before := told[fmt.Sprintf("%s#%d", run, attempt-1)]
 				if before.Outcome != Interrupted && before.Outcome != NotStarted {
 					c.fail("%s follows an attempt that has %s: %+v", key, before.Outcome, e)

@@ -117,7 +117,7 @@ func (p *planner) one(newest time.Time, tolerance time.Duration) {
 // overlap.
 func (p *planner) all() {
 	old := p.now.Add(-p.def.Window - time.Second)
-	line := p.def.table.last(p.def.CatchUpMax, later(p.plan.watermark, old), p.now)
+	line := p.def.table.newestOf(p.def.CatchUpMax, later(p.plan.watermark, old), p.now)
 	for len(line) > 0 && p.now.Sub(line[0]) > p.def.Window {
 		line = line[1:]
 	}

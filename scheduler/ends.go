@@ -16,25 +16,27 @@ func rerunDelay(n int) time.Duration { return time.Second << (n - 1) }
 // end brings the end of an attempt into the ledger. An end closes a run only if the run still has that claim; the first
 // outcome stands.
 func (b *book) end(ctx context.Context, e Entry, now time.Time) error {
-	j := b.jobs[e.Job]
-	if j != nil && j.problem != nil {
-		b.log.Error("end of a run cannot be recorded: the job's record cannot be read", "job", e.Job, "tick", e.Tick,
-			"attempt", e.Attempt, "outcome", string(e.Outcome), "error", j.problem)
-		if rec := b.runs[e.RunID]; rec != nil && rec.Token == e.Token && rec.Number == e.Number && e.Outcome != NotStarted {
+	// The clock of its replica may be days ahead, and nothing of the job starts that was due before the end.
+	e.Ended = earlier(e.Ended, now)
+	e.Started = earlier(e.Started, e.Ended)
+	j, rec := b.jobs[e.Job], b.runs[e.RunID]
+	ours := rec != nil && !rec.waits() && rec.Token == e.Token && rec.Number == e.Number
+	switch {
+	case j == nil || j.problem != nil:
+		b.log.Error("end of a run cannot be recorded: the record of its job is missing or cannot be read", "job", e.Job,
+			"tick", e.Tick, "attempt", e.Attempt, "outcome", string(e.Outcome))
+		if ours {
 			b.closeRun(j, rec, e.Ended)
 		}
 		return nil
-	}
-	rec := b.runs[e.RunID]
-	if rec == nil || rec.waits() || rec.Token != e.Token || rec.Number != e.Number {
+	case !ours:
 		return b.lateEnd(ctx, j, rec, e, now)
 	}
 	e.Attempt, e.Reason, e.Replica = rec.Attempt, rec.Reason, rec.Replica
-	switch {
-	case e.Outcome == NotStarted:
-		b.enter(j, e)
-		b.wait(rec, now)
-	case e.Outcome == Interrupted:
+	switch e.Outcome {
+	case NotStarted:
+		b.notStarted(j, rec, e, now)
+	case Interrupted:
 		b.interrupted(j, rec, e, e.Ended, now)
 	default:
 		b.enter(j, e)
@@ -43,18 +45,35 @@ func (b *book) end(ctx context.Context, e Entry, now time.Time) error {
 	return nil
 }
 
+// notStarted records an attempt that has done nothing, and lets the run wait for another.
+func (b *book) notStarted(j *jobState, rec *runRecord, e Entry, now time.Time) {
+	b.enter(j, e)
+	if rec.Succeeded {
+		b.closeRun(j, rec, now)
+		return
+	}
+	b.wait(rec, now)
+}
+
 // interrupted records an attempt whose end is not known, and lets the run wait for another where the job wants it.
 func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time.Time) {
 	rec.Interrupts++
-	again := j.def != nil && j.def.OnInterrupt == InterruptRerun
+	again := j.def == nil || j.def.OnInterrupt == InterruptRerun
+	why := ""
 	switch {
 	case !again:
+	case j.def == nil:
+		why = "the leader's binary lacks the job"
+	case rec.Succeeded:
+		why = "an earlier attempt has succeeded"
 	case rec.Interrupts >= maxInterrupts:
-		e.Detail = strings.TrimPrefix(e.Detail+"; not run again: its third interruption", "; ")
-		again = false
+		why = "its third interruption"
 	case now.Sub(rec.tick()) > j.def.Window:
-		e.Detail = strings.TrimPrefix(e.Detail+"; not run again: older than the window", "; ")
+		why = "older than the window"
+	}
+	if why != "" {
 		again = false
+		e.Detail = strings.TrimPrefix(e.Detail+"; not run again: "+why, "; ")
 	}
 	b.enter(j, e)
 	b.log.Warn("run interrupted", "job", e.Job, "tick", e.Tick, "attempt", e.Attempt, "replica", e.Replica, "rerun", again)
@@ -68,12 +87,9 @@ func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time
 
 // lateEnd keeps an end whose run has another claim by now, or none.
 func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry, now time.Time) error {
-	if j == nil {
-		b.log.Warn("end of a run of an unknown job", "job", e.Job, "tick", e.Tick, "attempt", e.Attempt,
-			"outcome", string(e.Outcome))
-		return nil
-	}
-	known, err := b.findAttempt(ctx, j.name, e)
+	known, err := b.find(ctx, j.name, func(h *Entry) bool {
+		return h.RunID == e.RunID && h.Token == e.Token && h.Number == e.Number
+	})
 	if err != nil {
 		return err
 	}
@@ -83,28 +99,50 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 	case known == nil:
 		e.Note = "the ledger did not know this attempt when its end came"
 		b.enter(j, e)
-	case known.Outcome == e.Outcome && known.Note == "":
+	case known.Note != "" || known.Outcome == e.Outcome:
 		return nil // told twice
-	case known.Note == "":
-		known.Note = clip(strings.TrimSuffix("ended late: "+string(e.Outcome)+" at "+e.Ended.UTC().Format(time.RFC3339)+
-			"; "+e.Detail, "; "), maxDetail)
-		b.put(historyBucket(j.name), historyKey(known.Sequence, j.record.Ring), historyRecord{formatVersion, *known})
-		if last := j.record.Last; last != nil && last.Sequence == known.Sequence {
-			last.Note = clip(known.Note, maxSummary)
-			b.putJob(j)
-		}
 	default:
+		b.note(j, known, strings.TrimSuffix("ended late: "+string(e.Outcome)+" at "+e.Ended.UTC().Format(time.RFC3339)+"; "+e.Detail, "; "))
+	}
+	if rec == nil || e.Outcome != Succeeded {
 		return nil
 	}
 	// A run that is known to have succeeded is not run again.
-	if rec != nil && rec.waits() && e.Outcome == Succeeded {
+	if rec.waits() {
 		b.closeRun(j, rec, now)
+	} else {
+		rec.Succeeded = true
+		b.put(bucketRun, rec.id(), rec)
 	}
 	return nil
 }
 
-// findAttempt looks in the history for the attempt that has the end's claim.
-func (b *book) findAttempt(ctx context.Context, job string, end Entry) (*Entry, error) {
+// giveUp closes a run whose next attempt comes too late, and says so in the entry of its last one.
+func (b *book) giveUp(ctx context.Context, j *jobState, rec *runRecord, now time.Time) error {
+	b.log.Warn("run is not run again: older than the window", "job", rec.Job, "tick", rec.tick())
+	last, err := b.find(ctx, j.name, func(h *Entry) bool { return h.RunID == rec.id() && h.Attempt == rec.Attempt-1 })
+	if err != nil {
+		return err
+	}
+	if last != nil && last.Note == "" {
+		b.note(j, last, "not run again: older than the window")
+	}
+	b.closeRun(j, rec, now)
+	return nil
+}
+
+// note adds what has become known to an entry.
+func (b *book) note(j *jobState, e *Entry, note string) {
+	e.Note = clip(note, maxDetail)
+	b.put(historyBucket(j.name), historyKey(e.Sequence, j.record.Ring), historyRecord{formatVersion, *e})
+	if last := j.record.Last; last != nil && last.Sequence == e.Sequence {
+		last.Note = clip(note, maxSummary)
+		b.putJob(j)
+	}
+}
+
+// find returns the first entry in the history of a job that is wanted, or nil.
+func (b *book) find(ctx context.Context, job string, wanted func(*Entry) bool) (*Entry, error) {
 	if err := b.flush(); err != nil {
 		return nil, err
 	}
@@ -113,8 +151,7 @@ func (b *book) findAttempt(ctx context.Context, job string, end Entry) (*Entry, 
 		return nil, err
 	}
 	for _, r := range records {
-		e, err := decodeEntry(r)
-		if err == nil && e.RunID == end.RunID && e.Token == end.Token && e.Number == end.Number {
+		if e, err := decodeEntry(r); err == nil && wanted(e) {
 			return e, nil
 		}
 	}

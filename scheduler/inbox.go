@@ -29,9 +29,10 @@ func (l *leader) lookSessions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	now := l.now()
 	l.alive = make(map[string]bool, len(replicas))
 	for _, r := range replicas {
-		l.alive[r.ID] = true
+		l.alive[r.ID], l.lastSeen[r.ID] = true, now
 	}
 	l.looked = time.Now()
 	return nil
@@ -60,22 +61,11 @@ func (l *leader) apply(ctx context.Context, inbox []store.Record) error {
 			continue
 		}
 		answer := "done"
-		m, err := decodeMessage(r.Value)
-		switch {
-		case err != nil:
+		if m, err := decodeMessage(r.Value); err != nil {
 			answer = clip("refused: "+err.Error(), maxSummary)
 			b.log.Warn("message refused", "message", r.Key, "error", err)
-		case m.Kind == kindEnd:
-			err = b.end(ctx, *m.End, now)
-		case m.Kind == kindMemory:
-			b.log.Warn("a replica remembers records that the ledger lacks", "remembered_token", m.Memory.Token)
-			err = l.restore(m.Memory, now)
-		}
-		if err != nil && definite(err) {
+		} else if err := l.act(ctx, m, now); err != nil {
 			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 		b.delete(store.InboxBucket, r.Key)
 		b.seen[r.Key] = now.Unix()
@@ -87,13 +77,26 @@ func (l *leader) apply(ctx context.Context, inbox []store.Record) error {
 	return b.flush()
 }
 
+// act does what a message asks for.
+func (l *leader) act(ctx context.Context, m *message, now time.Time) error {
+	if m.Kind == kindEnd {
+		return l.book.end(ctx, *m.End, now)
+	}
+	l.book.log.Warn("a replica remembers records of the ledger", "remembered_token", m.Memory.Token,
+		"remembered_number", m.Memory.Number)
+	return l.restore(m.Memory, now)
+}
+
 // forgetSeen drops the IDs of messages that were acted on long ago.
 func (l *leader) forgetSeen(now time.Time) error {
-	old := now.Add(-keepSeen).Unix()
-	for _, id := range slices.Sorted(maps.Keys(l.book.seen)) {
-		if l.book.seen[id] >= old {
-			continue
+	var old []string
+	for id, at := range l.book.seen {
+		if at < now.Add(-keepSeen).Unix() {
+			old = append(old, id)
 		}
+	}
+	slices.Sort(old)
+	for _, id := range old {
 		if err := l.book.step(); err != nil {
 			return err
 		}
@@ -115,35 +118,50 @@ func (l *leader) judgeRuns(ctx context.Context) error {
 			continue
 		}
 		active, ended := l.scheduler.runner.owns(rec.claim())
-		if ended || active && rec.Replica == own || !active && rec.Replica != own && l.alive[rec.Replica] {
+		switch {
+		case ended:
+			continue
+		case rec.Replica == own:
+			if active || l.scheduler.runner.again(rec.claim()) {
+				continue
+			}
+		case l.alive[rec.Replica]:
 			continue
 		}
-		j := b.jobs[rec.Job]
 		if err := b.step(); err != nil {
 			return err
 		}
 		e := entryOf(rec)
 		e.Ended = now
+		j := b.jobs[rec.Job]
 		switch {
-		case j == nil || j.problem != nil:
-			b.log.Error("run interrupted; its job's record is missing or cannot be read", "job", rec.Job, "tick", rec.tick())
-			b.closeRun(j, rec, now)
 		case rec.Replica == own:
 			e.Outcome = NotStarted
 			if err := b.end(ctx, e, now); err != nil {
 				return err
 			}
+		case j == nil || j.problem != nil:
+			b.log.Error("run interrupted; the record of its job is missing or cannot be read", "job", rec.Job, "tick", rec.tick())
+			b.closeRun(j, rec, now)
 		default:
 			e.Outcome, e.Detail = Interrupted, "its replica's session ended"
 			e.Started = rec.Started
-			// Nobody knows when the replica stopped. It was alive when it claimed, and when the job was last dealt with if it
-			// led; its session can have outlived that by no more than the session's length.
-			until := later(rec.Started, j.record.watermark()).Add(time.Duration(rec.Session) * time.Millisecond)
-			b.interrupted(j, rec, e, earlier(until, now), now)
+			b.interrupted(j, rec, e, l.sessionEnd(rec, now), now)
 		}
 		if j != nil {
 			l.revisit(j)
 		}
 	}
 	return b.flush()
+}
+
+// sessionEnd returns when the session of a run ended at the latest. Nobody knows when its replica stopped: it was alive
+// when it claimed, when this leader last saw it, and when the job was last dealt with if it led; the session can have
+// outlived that by its length.
+func (l *leader) sessionEnd(rec *runRecord, now time.Time) time.Time {
+	alive := later(rec.Started, l.lastSeen[rec.Replica])
+	if j := l.book.jobs[rec.Job]; j != nil {
+		alive = later(alive, j.record.watermark())
+	}
+	return earlier(alive.Add(time.Duration(rec.Session)*time.Millisecond), now)
 }

@@ -101,7 +101,7 @@ func jobStatus(r store.Record, now time.Time) JobStatus {
 	if rec.Unowned != 0 {
 		j.Unowned = time.Unix(rec.Unowned, 0).UTC()
 	}
-	if table, err := rec.table(); err == nil && j.Problem == "" {
+	if table := rec.table(); table != nil && j.Problem == "" {
 		j.Next = table.next(later(rec.watermark(), now))
 	}
 	return j

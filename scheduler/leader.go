@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-singleton/singleton/election"
@@ -30,14 +31,15 @@ type leader struct {
 	agenda    agenda
 	waiting   map[*jobState]bool
 
-	start    time.Time // of the term
-	wall     time.Time // the wall clock at the last step
-	at       time.Time // what that step took for now
-	adopted  int       // version of the scheduler's jobs that the book has
-	cleaned  time.Time // last housekeeping
-	looked   time.Time // last look at sessions and inbox; monotonic
-	alive    map[string]bool
-	inboxDue bool
+	start   time.Time // of the term
+	wall    time.Time // the wall clock at the last step
+	at      time.Time // what that step took for now
+	adopted int       // version of the scheduler's jobs that the book has
+	cleaned time.Time // last housekeeping
+	looked  time.Time // last look at sessions and inbox; monotonic
+
+	alive    map[string]bool      // who had a session at that look
+	lastSeen map[string]time.Time // when a replica was last seen to have one, in this term
 }
 
 // lead is called by the elector for each term. The loop runs in a goroutine of its own, so that one that stands still
@@ -56,7 +58,7 @@ func (s *Scheduler) lead(ctx context.Context, term *election.Term) error {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fmt.Errorf("scheduler: the leader's loop panicked: %v", p)
+				done <- fmt.Errorf("scheduler: the leader's loop panicked: %v\n%s", p, debug.Stack())
 			}
 		}()
 		done <- s.newLeader(term).run(ctx)
@@ -66,7 +68,7 @@ func (s *Scheduler) lead(ctx context.Context, term *election.Term) error {
 	for {
 		select {
 		case err := <-done:
-			return s.verdict(ctx, err)
+			return s.verdict(ctx, term, err)
 		case <-watch.C:
 			if s.standstill() > limit {
 				s.log.Error("scheduling loop stands still, leadership is given up", "token", term.Token(), "limit", limit)
@@ -77,38 +79,42 @@ func (s *Scheduler) lead(ctx context.Context, term *election.Term) error {
 }
 
 // verdict says what the end of a term's loop means for Run.
-func (s *Scheduler) verdict(ctx context.Context, err error) error {
+func (s *Scheduler) verdict(ctx context.Context, term *election.Term, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, store.ErrPermanent):
 		s.fail(err)
 		return err
+	case errors.Is(err, store.ErrGap): // while the lease holds: whoever leads next must know before it claims anything
+		a := &attendant{Scheduler: s}
+		a.tell(term.Context())
 	}
-	s.log.Error("term ends", "error", err)
+	s.log.Error("term ends", "token", term.Token(), "error", err)
 	return err
 }
 
 func (s *Scheduler) newLeader(term *election.Term) *leader {
-	return &leader{
+	l := &leader{
 		scheduler: s,
 		term:      term,
 		waiting:   make(map[*jobState]bool),
-		start:     s.world.Wall().UTC(),
-		wall:      s.world.Wall().UTC(),
+		lastSeen:  make(map[string]time.Time),
+		wall:      s.world.Wall().Round(0).UTC(),
 		book: &book{
-			store:  s.store,
-			group:  s.cfg.Group,
-			term:   term,
-			log:    s.log.With("token", term.Token()),
-			world:  s.world,
-			slots:  s.cfg.History,
-			memory: s.memory,
-			jobs:   make(map[string]*jobState),
-			runs:   make(map[string]*runRecord),
-			seen:   make(map[string]int64),
+			store: s.store,
+			group: s.cfg.Group,
+			term:  term,
+			log:   s.log.With("token", term.Token()),
+			world: s.world,
+			slots: s.cfg.History,
+			jobs:  make(map[string]*jobState),
+			runs:  make(map[string]*runRecord),
+			seen:  make(map[string]int64),
 		},
 	}
+	l.start = l.now()
+	return l
 }
 
 // run takes over and then does step after step until the term ends.
@@ -159,14 +165,14 @@ func (l *leader) step(ctx context.Context) error {
 	if err := l.takeReports(ctx, now); err != nil {
 		return err
 	}
-	if l.lookDue() {
-		if err := l.lookAround(ctx); err != nil {
-			return err
-		}
-	} else if l.scheduler.inbox.Swap(false) || l.inboxDue {
-		if err := l.readInbox(ctx); err != nil {
-			return err
-		}
+	var err error
+	if time.Since(l.looked) >= l.lookEvery() {
+		err = l.lookAround(ctx)
+	} else if l.scheduler.inbox.Swap(false) {
+		err = l.readInbox(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	if err := l.adopt(now); err != nil {
 		return err
@@ -174,7 +180,7 @@ func (l *leader) step(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := l.startReruns(now); err != nil {
+	if err := l.startReruns(ctx, now); err != nil {
 		return err
 	}
 	if err := l.startDue(now); err != nil {
@@ -183,56 +189,42 @@ func (l *leader) step(ctx context.Context) error {
 	return l.book.flush()
 }
 
-// revisit has a job looked at in this step or the next.
-func (l *leader) revisit(j *jobState) {
-	j.next = l.at
+// file has a job looked at then; the zero time is never.
+func (l *leader) file(j *jobState, next time.Time) {
+	j.next = next
 	l.agenda.set(j)
 }
+
+// revisit has a job looked at in this step or the next.
+func (l *leader) revisit(j *jobState) { l.file(j, l.at) }
 
 // sleep returns how long nothing has to be done unless the bell rings.
 func (l *leader) sleep() time.Duration {
 	now := l.now()
-	d := maxSleep
+	d := min(maxSleep, l.lookEvery()-time.Since(l.looked))
 	if j := l.agenda.first(); j != nil {
 		d = min(d, j.next.Sub(now))
 	}
-	waits, foreign := false, false
 	for _, rec := range l.book.runs {
-		switch {
-		case rec.waits():
-			if j := l.book.jobs[rec.Job]; j != nil && j.def != nil {
-				d = min(d, max(rec.NotBefore.Sub(now), sessionRetry/10))
-				waits = true
-			}
-		case rec.Replica != l.scheduler.elector.ID():
-			foreign = true
+		switch wait := rec.NotBefore.Sub(now); {
+		case !l.restartable(rec):
+		case wait > 0:
+			d = min(d, wait)
+		case l.free() > 0: // else an end will ring the bell
+			d = min(d, sessionRetry)
 		}
-	}
-	if waits && l.free() <= 0 { // an end will ring the bell
-		d = max(d, sessionRetry)
-	}
-	if foreign {
-		d = min(d, l.lookEvery()-time.Since(l.looked))
-	}
-	if l.inboxDue {
-		d = 0
 	}
 	return max(d, time.Millisecond)
 }
 
-// lookEvery is how often the leader looks for runs whose session has ended, while other replicas have some: at each
-// renewal.
-func (l *leader) lookEvery() time.Duration { return l.term.Lease().TTL / 3 }
-
-func (l *leader) lookDue() bool {
-	if time.Since(l.looked) < l.lookEvery() {
-		return false
-	}
+// lookEvery is how often the leader looks at sessions and the inbox without being woken: at each renewal while other
+// replicas have runs, whose sessions may end; else once in a while, since a hint may be lost.
+func (l *leader) lookEvery() time.Duration {
 	own := l.scheduler.elector.ID()
 	for _, rec := range l.book.runs {
 		if !rec.waits() && rec.Replica != own {
-			return true
+			return l.term.Lease().TTL / 3
 		}
 	}
-	return false
+	return maxSleep
 }

@@ -19,56 +19,35 @@ func (p position) before(q position) bool {
 // memory is what a replica that has led remembers of the ledger: only what the store has acknowledged. It outlives terms
 // and is safe for concurrent use.
 type memory struct {
-	mu    sync.Mutex
-	known bool
-	at    position
-	jobs  map[string]json.RawMessage
-	runs  map[string]json.RawMessage
+	mu   sync.Mutex
+	kept *recall // nil before it has led
 
 	told position // of the messages with these IDs
 	ids  []string
 }
 
-// reset makes the memory what a leader has read.
-func (m *memory) reset(at position, jobs, runs []store.Record) {
+// reset makes the memory what a leader knows the ledger to be; it owns r from then on.
+func (m *memory) reset(r *recall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known, m.at = true, at
-	m.jobs, m.runs = make(map[string]json.RawMessage, len(jobs)), make(map[string]json.RawMessage, len(runs))
-	for _, r := range jobs {
-		m.jobs[r.Key] = r.Value
-	}
-	for _, r := range runs {
-		m.runs[r.Key] = r.Value
-	}
+	m.kept = r
 }
 
-// fill adds jobs that are not remembered.
-func (m *memory) fill(jobs []store.Record) {
+// learn follows an acknowledged commit. One of a term that was left behind has nothing to add.
+func (m *memory) learn(at position, changes []store.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range jobs {
-		if _, ok := m.jobs[r.Key]; !ok {
-			m.jobs[r.Key] = r.Value
-		}
-	}
-}
-
-// learn follows an acknowledged commit.
-func (m *memory) learn(token, number uint64, changes []store.Change) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.known {
+	if m.kept == nil || !m.kept.position().before(at) {
 		return
 	}
-	m.at = position{token, number}
+	m.kept.Token, m.kept.Number = at.token, at.number
 	for _, c := range changes {
 		var in map[string]json.RawMessage
 		switch c.Bucket {
 		case bucketJob:
-			in = m.jobs
+			in = m.kept.Jobs
 		case bucketRun:
-			in = m.runs
+			in = m.kept.Runs
 		default:
 			continue
 		}
@@ -84,14 +63,26 @@ func (m *memory) learn(token, number uint64, changes []store.Change) {
 func (m *memory) lost(at position) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.known && at.before(m.at)
+	return m.kept != nil && at.before(m.kept.position())
 }
 
 // remembers reports whether this replica has led.
 func (m *memory) remembers() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.known
+	return m.kept != nil
+}
+
+// all returns a copy of everything that is remembered, or nil.
+func (m *memory) all() *recall {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil {
+		return nil
+	}
+	r := *m.kept
+	r.Jobs, r.Runs = maps.Clone(r.Jobs), maps.Clone(r.Runs)
+	return &r
 }
 
 // part is a message that tells a part of a memory.
@@ -122,14 +113,12 @@ func (m *memory) messages(newID func() string) []part {
 	return told
 }
 
-// all returns everything that is remembered, or nil.
-func (m *memory) all() *recall {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.known {
-		return nil
+// newRecall returns an empty memory of a ledger that had got so far.
+func newRecall(at position) *recall {
+	return &recall{
+		Token: at.token, Number: at.number,
+		Jobs: make(map[string]json.RawMessage), Runs: make(map[string]json.RawMessage),
 	}
-	return &recall{Token: m.at.token, Number: m.at.number, Jobs: maps.Clone(m.jobs), Runs: maps.Clone(m.runs)}
 }
 
 // parts cuts a memory into messages that a store takes.
@@ -140,7 +129,7 @@ func (r *recall) parts() []*recall {
 	size := most
 	room := func(n int) {
 		if size += n + 64; size > most {
-			part = &recall{Token: r.Token, Number: r.Number, Jobs: map[string]json.RawMessage{}, Runs: map[string]json.RawMessage{}}
+			part = newRecall(r.position())
 			parts = append(parts, part)
 			size = n + 64
 		}
@@ -162,18 +151,13 @@ func (r *recall) position() position { return position{r.Token, r.Number} }
 // merge brings another memory in: the later watermark of a job counts, and the open runs of whoever remembers most: an
 // older memory holds runs that have ended since.
 func (r *recall) merge(other *recall) {
-	if r.Jobs == nil {
-		r.Jobs = make(map[string]json.RawMessage)
-	}
-	if r.Runs == nil {
-		r.Runs = make(map[string]json.RawMessage)
-	}
 	for name, value := range other.Jobs {
-		mine, theirs := new(jobRecord), new(jobRecord)
-		if decode(value, theirs) != nil {
+		theirs, err := decodeJob(store.Record{Key: name, Value: value})
+		if err != nil {
 			continue
 		}
-		if old, ok := r.Jobs[name]; !ok || decode(old, mine) != nil || mine.Watermark < theirs.Watermark {
+		mine, err := decodeJob(store.Record{Key: name, Value: r.Jobs[name]})
+		if err != nil || mine.Watermark < theirs.Watermark {
 			r.Jobs[name] = value
 		}
 	}

@@ -41,6 +41,8 @@ type jobRecord struct {
 	Problem   string `json:"problem,omitempty"` // why the leader cannot schedule it
 	Row       *Entry `json:"row,omitempty"`     // the newest history entry, while further skips may join it
 	Last      *Entry `json:"last,omitempty"`    // the newest attempt that has ended
+
+	OpenUntil time.Time `json:"open_until,omitzero"` // a run was open until then: ticks inside are overlapped, whoever led
 }
 
 func (r *jobRecord) watermark() time.Time { return time.Unix(r.Watermark, 0).UTC() }
@@ -58,6 +60,7 @@ type runRecord struct {
 	Started    time.Time `json:"started"`              // when it was claimed
 	Session    int64     `json:"session_ms"`           // length of the session it lives on
 	Interrupts int       `json:"interrupts,omitempty"` // attempts that were interrupted
+	Succeeded  bool      `json:"succeeded,omitempty"`  // an earlier attempt is known to have: there is no next one
 	NotBefore  time.Time `json:"not_before,omitzero"`  // of an attempt that waits
 }
 
@@ -102,7 +105,10 @@ func decode(value []byte, into any) error {
 	if err := json.Unmarshal(value, &head); err != nil {
 		return fmt.Errorf("scheduler: record cannot be read: %w", err)
 	}
-	if head.Version != formatVersion {
+	switch {
+	case head.Version < 1:
+		return errors.New("scheduler: record has no version")
+	case head.Version != formatVersion:
 		return fmt.Errorf("%w: record version %d, this is version %d; upgrade the older binary", errVersion, head.Version, formatVersion)
 	}
 	if err := json.Unmarshal(value, into); err != nil {
@@ -125,8 +131,8 @@ func decodeRun(rec store.Record) (*runRecord, error) {
 			return nil, err
 		}
 	}
-	if r.id() != rec.Key || r.Attempt < 1 || r.Interrupts < 0 || r.Session < 0 {
-		return nil, fmt.Errorf("scheduler: run record %.300q does not belong to its key", rec.Key)
+	if r.id() != rec.Key || r.Attempt < 1 || r.Interrupts < 0 || r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
+		return nil, fmt.Errorf("scheduler: run record %.300q has impossible values", rec.Key)
 	}
 	return r, nil
 }
@@ -140,7 +146,8 @@ func decodeJob(rec store.Record) (*jobRecord, error) {
 	if err := store.CheckName("job", rec.Key); err != nil {
 		return nil, err
 	}
-	if r.Ring < 0 || len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {
+	if r.Ring < 1 || r.Ring > maxHistory || r.Watermark < 0 || !r.watermark().Before(endOfTime) ||
+		len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {
 		return nil, fmt.Errorf("scheduler: job record %q has impossible values", rec.Key)
 	}
 	return r, nil

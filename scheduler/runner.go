@@ -26,9 +26,10 @@ type runner struct {
 	mu     sync.Mutex
 	active map[claimKey]*activeRun
 	ended  map[claimKey]*report
-	closed uint64 // claims of terms up to this token are never started any more
-	doubt  bool   // the ledger may hold claims of ours that were never started
-	halted bool   // nothing is started any more
+	past   []*report // ends that the ledger had, the newest last: it may lose them
+	closed uint64    // claims of terms up to this token are never started any more
+	doubt  bool      // the ledger may hold claims of ours that were never started
+	halted bool      // nothing is started any more
 	gaveUp bool
 }
 
@@ -241,9 +242,30 @@ func (r *runner) settle(key claimKey) {
 	if rep := r.ended[key]; rep != nil {
 		release = rep.release
 		delete(r.ended, key)
+		if len(r.past) == keepPast {
+			r.past = slices.Delete(r.past, 0, keepPast/2)
+		}
+		r.past = append(r.past, &report{entry: rep.entry, release: func() {}})
 	}
 	r.mu.Unlock()
 	release()
+}
+
+// keepPast is how many settled ends a replica remembers.
+const keepPast = 1000
+
+// again makes a settled end one to be told, because the ledger has lost it; false when there is none.
+func (r *runner) again(key claimKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.past, func(rep *report) bool { return rep.key() == key })
+	if i < 0 || r.gaveUp {
+		return false
+	}
+	r.ended[key] = r.past[i]
+	r.past = slices.Delete(r.past, i, i+1)
+	r.ring()
+	return true
 }
 
 // told reports whether every end is in the store.
@@ -265,18 +287,19 @@ func (r *runner) running() int {
 	return len(r.active)
 }
 
-// unsettled reports whether the ledger may hold anything under this replica's name.
+// unsettled reports whether the ledger holds, or may come to hold, runs under this replica's name.
 func (r *runner) unsettled() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.doubt || len(r.active) > 0 || len(r.ended) > 0
 }
 
-// closedUpTo returns the token of the newest term whose loop has returned.
-func (r *runner) closedUpTo() uint64 {
+// closedUpTo returns the token of the newest term whose loop has returned, and whether claims of it may still come to
+// light.
+func (r *runner) closedUpTo() (token uint64, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.closed
+	return r.closed, r.doubt
 }
 
 // certain ends the doubt that the close of terms up to token has raised.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,25 +26,23 @@ func (l *leader) takeReports(ctx context.Context, now time.Time) error {
 }
 
 // startReruns claims the next attempts of runs that wait for one.
-func (l *leader) startReruns(now time.Time) error {
+func (l *leader) startReruns(ctx context.Context, now time.Time) error {
 	var due []*runRecord
 	for _, rec := range l.book.runs {
-		if rec.waits() && !rec.NotBefore.After(now) {
+		if l.restartable(rec) && !rec.NotBefore.After(now) {
 			due = append(due, rec)
 		}
 	}
 	slices.SortFunc(due, func(a, b *runRecord) int { return strings.Compare(a.id(), b.id()) })
 	for _, rec := range due {
 		j := l.book.jobs[rec.Job]
-		if j == nil || j.def == nil || j.problem != nil {
-			continue
-		}
 		if err := l.book.step(); err != nil {
 			return err
 		}
 		if rec.Interrupts > 0 && now.Sub(rec.tick()) > j.def.Window {
-			l.book.log.Warn("run is not run again: older than the window", "job", rec.Job, "tick", rec.tick())
-			l.book.closeRun(j, rec, now)
+			if err := l.book.giveUp(ctx, j, rec, now); err != nil {
+				return err
+			}
 			l.revisit(j)
 			continue
 		}
@@ -57,22 +56,32 @@ func (l *leader) startReruns(now time.Time) error {
 	return nil
 }
 
+// restartable reports whether a run waits for its next attempt and this binary has the job.
+func (l *leader) restartable(rec *runRecord) bool {
+	j := l.book.jobs[rec.Job]
+	return rec.waits() && j != nil && j.def != nil && j.problem == nil
+}
+
 // startDue decides what becomes of the ticks that are due, claims those to be started, and starts them once the claims
-// are in the store.
+// are in the store. The oldest come first, so that no job keeps others from the few runs that MaxRunning allows.
 func (l *leader) startDue(now time.Time) error {
+	var due []*jobState
 	for j := l.agenda.first(); j != nil && !j.next.After(now); j = l.agenda.first() {
-		if err := l.decide(j, now); err != nil {
-			return err
+		due = append(due, j)
+		delete(l.waiting, j)
+		l.file(j, time.Time{})
+	}
+	if l.free() > 0 {
+		for j := range l.waiting {
+			if j.open == 0 || j.def != nil && j.def.Overlap == OverlapAllow {
+				due = append(due, j)
+			}
 		}
 	}
-	var again []*jobState
-	for j := range l.waiting {
-		if j.open == 0 || j.def != nil && j.def.Overlap == OverlapAllow {
-			again = append(again, j)
-		}
-	}
-	slices.SortFunc(again, func(a, b *jobState) int { return strings.Compare(a.name, b.name) })
-	for _, j := range again {
+	slices.SortFunc(due, func(a, b *jobState) int {
+		return cmp.Or(cmp.Compare(a.record.Watermark, b.record.Watermark), strings.Compare(a.name, b.name))
+	})
+	for _, j := range due {
 		if err := l.decide(j, now); err != nil {
 			return err
 		}
@@ -83,76 +92,73 @@ func (l *leader) startDue(now time.Time) error {
 // decide applies the policy to one job and files it under its next tick.
 func (l *leader) decide(j *jobState, now time.Time) error {
 	delete(l.waiting, j)
-	j.next = time.Time{}
 	if j.def == nil || j.problem != nil || j.record.Problem != "" {
-		l.agenda.set(j)
+		l.file(j, time.Time{})
 		return nil
 	}
 	p := j.def.decide(situation{
 		now:       now,
 		termStart: l.start,
 		watermark: j.record.watermark(),
-		openUntil: j.openUntil,
+		openUntil: j.record.OpenUntil,
 		open:      j.open > 0,
 		free:      l.free(),
 		unowned:   j.reowned,
 	})
-	if err := j.def.table.broken; err != nil {
+	next := j.def.table.next(p.watermark)
+	if !next.IsZero() && !next.After(now) {
+		next = j.def.table.next(now)
+	}
+	if err := j.def.table.fault(); err != nil { // the plan may be wrong
 		l.book.log.Error("job is not scheduled any more", "job", j.name, "error", err)
 		j.record.Problem = clip(err.Error(), maxSummary)
 		l.book.putJob(j)
-		l.agenda.set(j)
+		l.file(j, time.Time{})
 		return nil
 	}
-	if !p.waiting {
+	l.file(j, next)
+	if p.waiting {
+		l.waiting[j] = true
+	} else {
 		j.reowned = false
 	}
-	claims := p.claims
-	for _, r := range p.rows {
-		for len(claims) > 0 && claims[0].tick.Before(r.first) {
-			if ok, err := l.start1(j, claims[0], now); !ok || err != nil {
-				return err
-			}
-			claims = claims[1:]
-		}
+	return l.follow(j, p, now)
+}
+
+// follow does what a plan says, in the order of the ticks.
+func (l *leader) follow(j *jobState, p plan, now time.Time) error {
+	claims, rows := p.claims, p.rows
+	for len(claims)+len(rows) > 0 {
 		if err := l.book.step(); err != nil {
 			return err
 		}
-		l.book.skip(j, r, now)
-	}
-	for _, c := range claims {
-		if ok, err := l.start1(j, c, now); !ok || err != nil {
-			return err
+		if len(rows) > 0 && (len(claims) == 0 || rows[0].first.Before(claims[0].tick)) {
+			l.book.skip(j, rows[0], now)
+			rows = rows[1:]
+			continue
 		}
+		if !l.startTick(j, claims[0], now) { // what is left is decided again
+			l.waiting[j] = true
+			l.file(j, now.Add(sessionRetry))
+			return nil
+		}
+		claims = claims[1:]
 	}
-	if p.waiting {
-		l.waiting[j] = true
-	}
-	j.next = j.def.table.next(later(j.record.watermark(), now))
-	l.agenda.set(j)
 	return nil
 }
 
-// start1 claims the first attempt of a tick; false when this replica cannot start anything now.
-func (l *leader) start1(j *jobState, c claim, now time.Time) (bool, error) {
-	if err := l.book.step(); err != nil {
-		return false, err
-	}
-	if _, open := l.book.runs[runID(j.name, c.tick)]; open { // a restored ledger may know the run but not the watermark
-		j.record.Watermark = max(j.record.Watermark, c.tick.Unix())
-		l.book.putJob(j)
-		return true, nil
-	}
-	rec := &runRecord{Job: j.name, Tick: c.tick.Unix(), Attempt: 1, Reason: c.reason}
-	if !l.claim(j, rec, now) {
-		l.waiting[j] = true
-		j.next = now.Add(sessionRetry)
-		l.agenda.set(j)
-		return false, nil
+// startTick claims the first attempt of a tick; false when this replica cannot start anything now.
+func (l *leader) startTick(j *jobState, c claim, now time.Time) bool {
+	// A restored ledger may know the run but not the watermark.
+	if _, open := l.book.runs[runID(j.name, c.tick)]; !open {
+		rec := &runRecord{Job: j.name, Tick: c.tick.Unix(), Attempt: 1, Reason: c.reason}
+		if !l.claim(j, rec, now) {
+			return false
+		}
 	}
 	j.record.Watermark = max(j.record.Watermark, c.tick.Unix())
 	l.book.putJob(j)
-	return true, nil
+	return true
 }
 
 // claim takes an attempt for this replica's session and has it started once the claim is in the store; false when the

@@ -1,7 +1,10 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-singleton/singleton/schedule"
@@ -9,16 +12,25 @@ import (
 
 // Bounds of what a foreign schedule, which has only Next, may cost.
 const (
-	foreignSteps = 10_000      // calls of Next for one question
-	foreignWait  = time.Second // for one answer; robfig/cron v3.0.1 never returns for some expressions in Pacific/Apia
+	foreignSteps = 100_000     // calls of Next for one question, some 30 ms of robfig/cron's; then half of the rest is left out
+	foreignWait  = time.Second // for one call, twice; robfig/cron v3.0.1 never returns for some expressions in Pacific/Apia
 )
 
-// timetable answers which ticks a job has. All its answers are whole seconds in UTC; the zero time is "none".
+// timetable answers which ticks a job has. All its answers are whole seconds in UTC; the zero time is "none". It is safe
+// for concurrent use.
 type timetable struct {
 	expr    *schedule.Expr
 	foreign schedule.Schedule // instead of expr
 	zone    *time.Location    // in which a foreign schedule is asked
-	broken  error             // why a foreign schedule is not asked any more
+	broken  atomic.Pointer[error]
+}
+
+// fault returns why a foreign schedule is not asked any more, or nil.
+func (t *timetable) fault() error {
+	if err := t.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // next returns the first tick after t.
@@ -26,114 +38,147 @@ func (t *timetable) next(after time.Time) time.Time {
 	if t.expr != nil {
 		return utc(t.expr.Next(after))
 	}
-	return t.ask(after)
+	return t.walk(walk{after: after, until: endOfTime, steps: 1}).last
 }
 
-// newest returns the last tick in (after, until]. A foreign schedule is walked; where that takes too many steps the walk
-// goes on from half way, so that the answer is still a tick that the schedule has.
+// newest returns the last tick in (after, until].
 func (t *timetable) newest(after, until time.Time) time.Time {
-	if !until.After(after) {
+	switch {
+	case !until.After(after):
 		return time.Time{}
+	case t.expr == nil:
+		return t.walk(walk{after: after, until: until}).last
 	}
-	if t.expr != nil {
-		if p := utc(t.expr.Prev(until)); p.After(after) {
-			return p
-		}
-		return time.Time{}
+	if p := utc(t.expr.Prev(until)); p.After(after) {
+		return p
 	}
-	var last time.Time
-	for from, steps := after, 0; ; steps++ {
-		n := t.ask(from)
-		if n.IsZero() || n.After(until) {
-			return last
-		}
-		last, from = n, n
-		if steps == foreignSteps {
-			from, steps = n.Add(until.Sub(n)/2).Truncate(time.Second), 0
-			if !from.After(n) {
-				from = n
-			}
-		}
-	}
+	return time.Time{}
 }
 
-// last returns the newest n ticks in (after, until], oldest first.
-func (t *timetable) last(n int, after, until time.Time) []time.Time {
+// newestOf returns the newest n ticks in (after, until], oldest first.
+func (t *timetable) newestOf(n int, after, until time.Time) []time.Time {
+	if t.expr == nil {
+		kept := t.walk(walk{after: after, until: until, keep: n}).kept
+		return kept[max(0, len(kept)-n):]
+	}
 	var ticks []time.Time
-	if t.expr != nil {
-		for len(ticks) < n {
-			p := t.newest(after, until)
-			if p.IsZero() {
-				break
-			}
-			ticks = append(ticks, p)
-			until = p.Add(-time.Second)
+	for len(ticks) < n {
+		p := t.newest(after, until)
+		if p.IsZero() {
+			break
 		}
-		for i, j := 0, len(ticks)-1; i < j; i, j = i+1, j-1 {
-			ticks[i], ticks[j] = ticks[j], ticks[i]
-		}
-		return ticks
+		ticks = append(ticks, p)
+		until = p.Add(-time.Second)
 	}
-	for tick := t.ask(after); !tick.IsZero() && !tick.After(until) && len(ticks) < foreignSteps; tick = t.ask(tick) {
-		ticks = append(ticks, tick)
-	}
-	return ticks[max(0, len(ticks)-n):]
+	slices.Reverse(ticks)
+	return ticks
 }
 
-// count returns how many ticks lie in (after, until]; of a foreign schedule it counts at most foreignSteps.
+// count returns how many ticks lie in (after, until]; of a foreign schedule with more than foreignSteps of them, at least
+// so many.
 func (t *timetable) count(after, until time.Time) int {
-	if t.expr != nil {
-		return t.expr.Count(after, until)
+	if t.expr == nil {
+		return t.walk(walk{after: after, until: until}).count
 	}
-	n := 0
-	for tick := t.ask(after); !tick.IsZero() && !tick.After(until) && n < foreignSteps; tick = t.ask(tick) {
-		n++
-	}
-	return n
+	return t.expr.Count(after, until)
 }
 
-// ask calls a foreign schedule's Next, which may panic, go back in time or search for ever. After the first such fault it
-// is not asked again.
-func (t *timetable) ask(after time.Time) time.Time {
-	if t.broken != nil {
-		return time.Time{}
+// endOfTime is later than all ticks.
+var endOfTime = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// walk goes over the ticks of a foreign schedule in (after, until], one by one. After steps of them, or foreignSteps, it
+// leaves out half of what is left, so that it ends soon, at a tick that the schedule has.
+type walk struct {
+	after, until time.Time
+	keep         int // how many of the newest ticks to keep, or more
+	steps        int // stop after so many; 0 is no end
+
+	last  time.Time
+	count int
+	kept  []time.Time
+	err   error
+}
+
+// walk does what w says in a goroutine of its own: a foreign Next may panic, go back in time or search for ever. After
+// the first such fault the schedule is not asked again.
+func (t *timetable) walk(w walk) walk {
+	if t.fault() != nil || !w.until.After(w.after) {
+		return walk{}
 	}
-	type answer struct {
-		tick  time.Time
-		panic any
-	}
-	got := make(chan answer, 1)
+	done, calls := make(chan walk, 1), new(atomic.Int64)
 	go func() {
-		var a answer
+		w := w
+		w.err = errors.New("schedule ended its goroutine")
 		defer func() {
-			a.panic = recover()
-			got <- a
+			if p := recover(); p != nil {
+				w.err = fmt.Errorf("schedule panicked: %v", p)
+			}
+			done <- w
 		}()
-		a.tick = t.foreign.Next(after.In(t.zone))
+		w.err = w.over(t.foreign, t.zone, calls)
 	}()
-	late := time.NewTimer(foreignWait)
+	late := time.NewTicker(foreignWait)
 	defer late.Stop()
-	select {
-	case a := <-got:
-		if a.panic != nil {
-			t.broken = fmt.Errorf("schedule panicked: %v", a.panic)
-			return time.Time{}
+	// A process that was stopped for long finds a tick and no answer: only two ticks without a call in between count.
+	for seen, warned := calls.Load(), false; ; {
+		select {
+		case w = <-done:
+			if w.err != nil {
+				t.broken.CompareAndSwap(nil, &w.err)
+				return walk{}
+			}
+			return w
+		case <-late.C:
 		}
-		if a.tick.IsZero() {
-			return time.Time{}
+		now := calls.Load()
+		if now == seen && warned {
+			err := fmt.Errorf("schedule does not answer Next(%s…)", w.after.Format(time.RFC3339))
+			t.broken.CompareAndSwap(nil, &err)
+			return walk{}
 		}
-		tick := a.tick.Truncate(time.Second)
-		if tick.Before(a.tick) {
+		seen, warned = now, now == seen
+	}
+}
+
+// over asks s for tick after tick.
+func (w *walk) over(s schedule.Schedule, zone *time.Location, calls *atomic.Int64) error {
+	from := w.after
+	for n := 1; ; n++ {
+		answer := s.Next(from.In(zone))
+		calls.Add(1)
+		if answer.IsZero() {
+			return nil
+		}
+		tick := answer.Truncate(time.Second)
+		if tick.Before(answer) {
 			tick = tick.Add(time.Second)
 		}
-		if !tick.After(after) {
-			t.broken = fmt.Errorf("schedule went back: Next(%s) is %s", after.Format(time.RFC3339), a.tick.Format(time.RFC3339))
-			return time.Time{}
+		tick = tick.UTC()
+		if !tick.After(from) {
+			return fmt.Errorf("schedule went back: Next(%s) is %s", from.Format(time.RFC3339), answer.Format(time.RFC3339))
 		}
-		return tick.UTC()
-	case <-late.C:
-		t.broken = fmt.Errorf("schedule did not answer Next(%s) within %v", after.Format(time.RFC3339), foreignWait)
-		return time.Time{}
+		if tick.After(w.until) {
+			return nil
+		}
+		w.add(tick)
+		if from = tick; n == w.steps {
+			return nil
+		}
+		if n == foreignSteps {
+			from, n = tick.Add(w.until.Sub(tick)/2).Truncate(time.Second), 0
+			w.kept = nil
+		}
+	}
+}
+
+func (w *walk) add(tick time.Time) {
+	w.last = tick
+	w.count++
+	if w.keep == 0 {
+		return
+	}
+	if w.kept = append(w.kept, tick); len(w.kept) > 2*w.keep {
+		w.kept = slices.Delete(w.kept, 0, w.keep)
 	}
 }
 
