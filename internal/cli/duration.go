@@ -7,21 +7,19 @@ import (
 )
 
 // humane says a duration in one or two units, as exact as a person wants it: "12 s", "1 m 12 s", "43 m", "3 h 12 m",
-// "5 d 2 h". It rounds to the nearest second.
+// "5 d 2 h". It rounds to the nearest.
 func humane(d time.Duration) string {
-	d = max(d, 0).Round(time.Second)
-	switch {
-	case d < time.Minute:
+	if d = max(d, 0).Round(time.Second); d < time.Minute {
 		return fmt.Sprintf("%d s", d/time.Second)
-	case d < 10*time.Minute:
+	} else if d < 10*time.Minute {
 		return units(d, time.Minute, "m", time.Second, "s")
-	case d < time.Hour:
-		return fmt.Sprintf("%d m", d/time.Minute)
-	case d < 24*time.Hour:
-		return units(d, time.Hour, "h", time.Minute, "m")
-	default:
-		return units(d, 24*time.Hour, "d", time.Hour, "h")
 	}
+	if d = d.Round(time.Minute); d < time.Hour {
+		return fmt.Sprintf("%d m", d/time.Minute)
+	} else if d < 24*time.Hour {
+		return units(d, time.Hour, "h", time.Minute, "m")
+	}
+	return units(d.Round(time.Hour), 24*time.Hour, "d", time.Hour, "h")
 }
 
 // units says a duration in two units, the second only where there is something of it.

@@ -40,7 +40,7 @@ func (a *app) applyEnvironment(cmd *cobra.Command) error {
 
 // cause returns what a flag's value has said, without the flag's name around it.
 func cause(err error) error {
-	if bad, ok := err.(*pflag.InvalidValueError); ok && bad.Unwrap() != nil { //nolint:errorlint // pflag returns it bare
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return fmt.Errorf("%q is no valid value: %w", bad.GetValue(), bad.Unwrap())
 	}
 	return err

@@ -24,8 +24,8 @@ func (a *app) newHistoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history --group NAME [JOB]",
 		Short: "Show what became of each tick",
-		Long: `Shows how attempts have ended and which ticks were skipped, and why, newest first: of one job, or of all. As many entries
-of each job are kept as cron's --history says.`,
+		Long: `Shows how attempts have ended and which ticks were skipped, and why, newest first: of one job, or of all. As many
+entries of each job are kept as cron's --history says.`,
 		Example: `  singleton history --group billing report
   singleton history --group billing --failed --all
   singleton history --group billing --json | jq 'select(.late_seconds > 1)'`,

@@ -106,15 +106,14 @@ func describe(spec, zone string) (words string, known bool) {
 	return spec, false
 }
 
-// schedule says when a job runs, with the zone where that is not the one of the page.
+// schedule says when a job runs. Where that depends on its zone and the page has another one, it names it.
 func (p *statusPage) schedule(j scheduler.JobStatus) string {
-	words, _ := describe(j.Spec, j.Zone)
-	words = shorten(words, 48)
+	words, known := describe(j.Spec, j.Zone)
 	loc, err := time.LoadLocation(j.Zone)
-	if err != nil || sameZone(loc, p.zone, p.now) {
-		return words
+	if !known || err != nil || sameZone(loc, p.zone, p.now) || !strings.ContainsAny(words, ":,") {
+		return shorten(words, 48)
 	}
-	return fmt.Sprintf("%s (%s)", words, j.Zone)
+	return fmt.Sprintf("%s (%s)", shorten(words, 48), j.Zone)
 }
 
 // sameZone reports whether two zones show the same time, now and in half a year.

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/scheduler"
+)
+
+// someHistory is what became of a job's ticks, newest first.
+func someHistory() []scheduler.Entry {
+	at := func(text string) time.Time {
+		t, err := time.Parse(time.RFC3339Nano, "2026-11-"+text+"Z")
+		if err != nil {
+			panic(err)
+		}
+		return t
+	}
+	attempt := func(n int, why scheduler.Reason, tick, started, ended string, outcome scheduler.Outcome, detail string) scheduler.Entry {
+		return scheduler.Entry{
+			Job: "report", RunID: "report@", Tick: at(tick), LastTick: at(tick), Ticks: 1, Attempt: n, Reason: why,
+			Started: at(started), Ended: at(ended), Outcome: outcome, Detail: detail, Replica: "web-2-7f3a",
+		}
+	}
+	skip := func(first, last string, n int, why string) scheduler.Entry {
+		return scheduler.Entry{Job: "report", Tick: at(first), LastTick: at(last), Ticks: n, Outcome: scheduler.Skipped, Detail: why}
+	}
+	return []scheduler.Entry{
+		attempt(2, "rerun", "29T11:10:00", "29T11:10:04", "29T11:10:04.4", scheduler.Failed, "exit status 1\nno such host"),
+		attempt(1, "schedule", "29T11:10:00", "29T11:10:00.002", "29T11:10:03", scheduler.Interrupted, "its replica's session ended"),
+		skip("29T10:55:00", "29T11:05:00", 3, "overlap"),
+		attempt(1, "catch-up", "29T10:50:00", "29T10:50:01.8", "29T11:09:01", scheduler.Succeeded, ""),
+		attempt(1, "schedule", "28T12:00:00", "28T12:00:00", "28T12:10:00", scheduler.TimedOut, "killed by signal 15 (terminated)"),
+		attempt(1, "schedule", "28T11:00:00", "28T11:00:00", "28T11:00:00", scheduler.NotStarted, ""),
+		skip("27T22:00:00", "28T10:00:00", 144, "unowned"),
+		skip("27T21:00:00", "27T21:00:00", 1, "late"),
+	}
+}
+
+func printHistory(t *testing.T, page historyPage) string {
+	t.Helper()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.now, page.zone = noon, berlin
+	var out bytes.Buffer
+	if err := page.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestHistoryForPeople(t *testing.T) {
+	const want = `
+TICK                                    ATTEMPT  WHY       LATE   TOOK   OUTCOME                                      REPLICA
+today      12:10:00                     2        rerun            0.4 s  failed: exit status 1                        web-2-7f3a
+           12:10:00                     1        schedule  2 ms          interrupted: its replica's session ended     web-2-7f3a
+           11:55:00–12:05:00            -        -                       3 ticks skipped: overlap
+           11:50:00                     1        catch-up  1.8 s  19 m   succeeded                                    web-2-7f3a
+yesterday  13:00:00                     1        schedule  0 ms   10 m   timed out: killed by signal 15 (terminated)  web-2-7f3a
+           12:00:00                     1        schedule                not started                                  web-2-7f3a
+Fri 27 Nov 23:00:00–yesterday 11:00:00  -        -                       144 ticks skipped: unowned
+           22:00:00                     -        -                       1 tick skipped: late
+8 of 97 entries; --all, --failed; times are local (Europe/Berlin); --utc, --json
+`
+	if got := "\n" + printHistory(t, historyPage{job: "report", entries: someHistory(), found: 97}); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestHistoryOfAllJobsNamesThem(t *testing.T) {
+	const want = `
+TICK            JOB     ATTEMPT  WHY    LATE  TOOK   OUTCOME                REPLICA
+today 12:10:00  report  2        rerun        0.4 s  failed: exit status 1  web-2-7f3a
+1 of 1 entries; --all, --failed; times are local (Europe/Berlin); --utc, --json
+`
+	if got := "\n" + printHistory(t, historyPage{entries: someHistory()[:1], found: 1}); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if got := printHistory(t, historyPage{}); got != "no entries\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestFailedAttempts(t *testing.T) {
+	var outcomes []scheduler.Outcome
+	for _, e := range someHistory() {
+		if failed(e) {
+			outcomes = append(outcomes, e.Outcome)
+		}
+	}
+	want := []scheduler.Outcome{scheduler.Failed, scheduler.Interrupted, scheduler.TimedOut, scheduler.NotStarted}
+	if !slices.Equal(outcomes, want) {
+		t.Errorf("got %v, want %v", outcomes, want)
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain runs the command line instead of the tests where the test binary was started under the name "singleton":
+// that is how the tests get real processes.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "singleton" {
+		os.Exit(Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// canary stands for every password in these tests; no output may hold it.
+const canary = "canary-pw-81f3"
+
+func checkSecret(t *testing.T, what, output string) {
+	t.Helper()
+	if strings.Contains(output, canary) || strings.Contains(output, "81f3") {
+		t.Errorf("%s shows a password:\n%s", what, output)
+	}
+}
+
+// result is what one call of the command line has done.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// noon is the time in tests that call the command line in this process.
+var noon = time.Date(2026, time.November, 29, 12, 0, 0, 0, time.UTC)
+
+// call runs the command line in this process, at noon, in the zone Europe/Berlin, with the environment env and no other.
+func call(t *testing.T, env map[string]string, args ...string) result {
+	t.Helper()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	a := &app{
+		stdout: &stdout, stderr: &stderr,
+		now:    func() time.Time { return noon },
+		local:  berlin,
+		lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+	}
+	r := result{code: a.run(t.Context(), args)}
+	r.stdout, r.stderr = stdout.String(), stderr.String()
+	checkSecret(t, "singleton "+args[0], r.stdout+r.stderr)
+	return r
+}
+
+// want compares a result with what is expected; texts are compared whole.
+func (r result) want(t *testing.T, code int, stdout, stderr string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d, want %d", r.code, code)
+	}
+	if r.stdout != stdout {
+		t.Errorf("standard output:\n%s\nwant:\n%s", r.stdout, stdout)
+	}
+	if r.stderr != stderr {
+		t.Errorf("standard error:\n%s\nwant:\n%s", r.stderr, stderr)
+	}
+}
+
+// write writes a file into a directory of the test and returns its path.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestStoreIsChosenInOrder(t *testing.T) {
+	for _, c := range []struct {
+		flag string
+		env  map[string]string
+		want place
+	}{
+		{"", nil, place{"redis://127.0.0.1:6379", "--store"}},
+		{"", map[string]string{"REDIS_URL": ""}, place{"redis://127.0.0.1:6379", "--store"}},
+		{"", map[string]string{"REDIS_URL": "redis://a"}, place{"redis://a", "REDIS_URL"}},
+		{"redis://b", map[string]string{"REDIS_URL": "redis://a"}, place{"redis://b", "--store"}},
+	} {
+		a := &app{lookup: func(name string) (string, bool) { v, ok := c.env[name]; return v, ok }}
+		if got := a.choose(c.flag); got != c.want {
+			t.Errorf("flag %q, environment %v: got %v, want %v", c.flag, c.env, got, c.want)
+		}
+	}
+	// SINGLETON_STORE stands for the flag.
+	r := call(t, map[string]string{"REDIS_URL": "ftp://a", "SINGLETON_STORE": "http://b"}, "status", "--group", "g")
+	if r.code != exitUsage || !strings.Contains(r.stderr, `"http"://`) {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+	r = call(t, map[string]string{"REDIS_URL": "ftp://a"}, "status", "--group", "g")
+	if r.code != exitUsage || !strings.HasPrefix(r.stderr, "singleton: status: REDIS_URL: ") {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+}
+
+func TestStoresOpenWithoutAsking(t *testing.T) {
+	for url, name := range map[string]string{
+		"memory:":                    "memory:",
+		"memory://":                  "memory:",
+		"redis://example.org":        "redis://example.org",
+		"redis://example.org:7000/3": "redis://example.org:7000/3",
+		"rediss://u:" + canary + "@example.org:7000/3?skip_verify=true": "rediss://u:xxxxx@example.org:7000/3",
+		"redis://:" + canary + "@[::1]:7000":                            "redis://:xxxxx@[::1]:7000",
+		"unix://u:" + canary + "@/run/redis.sock?db=2":                  "unix://u:xxxxx@/run/redis.sock",
+		"unix:///run/redis.sock":                                        "unix:///run/redis.sock",
+	} {
+		st, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if st.name != name {
+			t.Errorf("%s is called %s, want %s", url, st.name, name)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSEC7BadStoreURLsAreNotRepeated gives URLs whose password would show if any part of them was.
+func TestSEC7BadStoreURLsAreNotRepeated(t *testing.T) {
+	for _, url := range []string{
+		canary,
+		"redis:" + canary,
+		"u:" + canary + "@example.org",
+		"http://u:" + canary + "@example.org",
+		"redis://u:" + canary + "/x@example.org",
+		"redis://u:" + canary + "#x@example.org",
+		"redis://u:" + canary + "?x@example.org",
+		"redis://u:12/" + canary + "@example.org",
+		"redis://u:12#" + canary + "@example.org",
+		"redis://12/" + canary + "@example.org",
+		"redis://u:%zz" + canary + "@example.org",
+		"redis://u:x " + canary + "@example.org",
+		"redis://u:" + canary + "@example.org:port",
+		"redis://u:" + canary + "@example.org:0x1",
+		"redis://u:" + canary + "@example.org/db",
+		"redis://u:" + canary + "@example.org/1/2",
+		"redis://u:" + canary + "@example.org?password=" + canary,
+		"redis://u:" + canary + "@example.org?read_timeout=" + canary,
+		"unix://u:" + canary + "@",
+		"redis://u:" + canary + "@exa mple.org",
+	} {
+		_, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		if err == nil {
+			t.Errorf("%s is accepted", url)
+			continue
+		}
+		checkSecret(t, url, err.Error())
+		if !strings.Contains(err.Error(), "want redis://") {
+			t.Errorf("%s: the error says no remedy: %v", url, err)
+		}
+		for _, command := range []string{"status", "history"} {
+			call(t, nil, command, "--group", "g", "--store", url)
+			call(t, map[string]string{"REDIS_URL": url}, command, "--group", "g")
+			call(t, map[string]string{"SINGLETON_STORE": url}, command, "--group", "g")
+		}
+		call(t, nil, "cron", "--group", "g", "--store", url, write(t, "jobs.cron", "@daily true\n"))
+	}
+}

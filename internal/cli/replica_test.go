@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestHealthIsLoggedOncePerSpell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		var problem error
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			watchHealth(ctx, func() error { return problem }, time.Second, slog.New(slog.NewTextHandler(&out, nil)))
+		}()
+		for _, p := range []error{nil, errors.New("stuck"), nil, errors.New("stuck again")} {
+			synctest.Wait()
+			problem = p
+			time.Sleep(3 * time.Second)
+		}
+		cancel()
+		<-done
+		var messages []string
+		for line := range strings.Lines(out.String()) {
+			_, message, _ := strings.Cut(strings.TrimSpace(line), "level=")
+			messages = append(messages, message)
+		}
+		want := "ERROR msg=unhealthy error=stuck\nINFO msg=\"healthy again\"\nERROR msg=unhealthy error=\"stuck again\""
+		if got := strings.Join(messages, "\n"); got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
+)
+
+// ago returns noon less d.
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+// ended is an attempt that took a while and ended some time ago.
+func ended(job string, ended, took time.Duration, outcome scheduler.Outcome, detail string) *scheduler.Entry {
+	start := ago(ended + took)
+	tick := start.Truncate(time.Second)
+	return &scheduler.Entry{
+		RunID: job + "@" + tick.Format(time.RFC3339), Job: job, Tick: tick, LastTick: tick, Ticks: 1, Attempt: 1,
+		Reason: scheduler.ReasonSchedule, Token: 1795972592123456, Replica: "web-2-7f3a", Started: start, Ended: ago(ended),
+		Outcome: outcome, Detail: detail, Sequence: 7,
+	}
+}
+
+// someStatus has one job of each kind.
+func someStatus() scheduler.Status {
+	report := ended("report", 228*time.Second, 400*time.Millisecond, scheduler.Failed, "exit status 1\nno such host")
+	report.Attempt = 3
+	return scheduler.Status{
+		Group:    "billing",
+		Leader:   store.Leader{Replica: "web-2-7f3a", Token: 1795972592123456, Remaining: 12_400 * time.Millisecond},
+		Lease:    15 * time.Second,
+		Replicas: []store.Replica{{ID: "web-1-c01d"}, {ID: "web-2-7f3a"}, {ID: "web-3-90be"}},
+		Jobs: []scheduler.JobStatus{
+			{Name: "broken", Spec: "??", Zone: "UTC", Problem: "its record cannot be read"},
+			{Name: "cleanup", Spec: "*/10 * * * *", Zone: "UTC", Next: noon.Add(3 * time.Minute),
+				Last: ended("cleanup", 401*time.Second, 2*time.Second, scheduler.Succeeded, "")},
+			{Name: "export", Spec: "@hourly", Zone: "UTC", Next: noon.Add(43 * time.Minute)},
+			{Name: "fresh", Spec: "0 0 1 1 *", Zone: "Europe/Berlin", Next: time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC)},
+			{Name: "gone", Spec: "@daily", Zone: "UTC", Next: noon.Add(12 * time.Hour), Unowned: ago(90 * time.Minute)},
+			{Name: "invoice", Spec: "0 3 * * *", Zone: "Asia/Tokyo", Next: noon.Add(6 * time.Hour),
+				Last: ended("invoice", 18*time.Hour, 41*time.Second, scheduler.Succeeded, "")},
+			{Name: "report", Spec: "*/5 * * * *", Zone: "UTC", Next: noon.Add(72 * time.Second), Last: report},
+			{Name: "retried", Spec: "*/5 * * * * *", Zone: "UTC", Next: noon.Add(300 * time.Millisecond)},
+			{Name: "slow", Spec: "* * * * *", Zone: "UTC", Next: noon.Add(time.Minute),
+				Last:    ended("slow", 5*time.Minute, 4*time.Minute, scheduler.Succeeded, ""),
+				Skipped: &scheduler.Entry{Job: "slow", Tick: ago(8 * time.Minute), LastTick: ago(6 * time.Minute), Ticks: 3, Outcome: scheduler.Skipped, Detail: "overlap"}},
+			{Name: "two", Spec: "label of its own", Zone: "UTC"},
+		},
+		Running: []scheduler.Entry{
+			{RunID: "export@2026-11-29T11:48:00Z", Job: "export", Tick: ago(12 * time.Minute), Attempt: 1, Replica: "web-1-c01d", Started: ago(12 * time.Minute)},
+			{RunID: "retried@2026-11-29T11:59:55Z", Job: "retried", Tick: ago(5 * time.Second), Attempt: 2},
+			{RunID: "two@2026-11-29T11:00:00Z", Job: "two", Tick: ago(time.Hour), Attempt: 1, Replica: "web-1-c01d", Started: ago(time.Hour)},
+			{RunID: "two@2026-11-29T11:30:00Z", Job: "two", Tick: ago(30 * time.Minute), Attempt: 1, Replica: "web-3-90be", Started: ago(30 * time.Minute)},
+		},
+	}
+}
+
+func printStatus(t *testing.T, st scheduler.Status, zone string) string {
+	t.Helper()
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (&statusPage{Status: st, now: noon, zone: loc}).print(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestStatusForPeople(t *testing.T) {
+	const want = `billing: web-2-7f3a leads; lease renewed 2.6 s ago, 12.4 s left
+3 replicas: web-1-c01d, web-2-7f3a, web-3-90be
+3 of 10 jobs need attention
+
+JOB      SCHEDULE                     NEXT             LAST                            STATE
+broken   ??                           -                -                               not scheduled: its record cannot be read
+cleanup  every 10 minutes             in 3 m           succeeded 6 m 41 s ago, 2 s
+export   hourly                       in 43 m          running for 12 m on web-1-c01d
+fresh    at 00:00, on 1 January       Fri 1 Jan 00:00  -
+gone     daily at 00:00 (UTC)         -                -                               no running binary has it, for 1 h 30 m
+invoice  daily at 03:00 (Asia/Tokyo)  in 6 h           succeeded 18 h ago, 41 s
+report   every 5 minutes              in 1 m 12 s      failed 3 m 48 s ago             exit status 1, attempt 3
+retried  every 5 seconds              now              attempt 2 is about to start     attempt 2
+slow     every minute                 in 1 m           succeeded 5 m ago, 4 m          then 3 ticks skipped: overlap
+two      label of its own             -                running for 30 m on web-3-90be  2 runs are open
+times are local (Europe/Berlin); --utc, --json
+`
+	if got := printStatus(t, someStatus(), "Europe/Berlin"); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestStatusWithoutLeader(t *testing.T) {
+	st := scheduler.Status{Group: "billing", Replicas: []store.Replica{{ID: "web-3-90be"}}}
+	if got, want := printStatus(t, st, "UTC"), "billing: NO LEADER\n1 replica: web-3-90be\nno jobs are known yet\n"; got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	st.Replicas = nil
+	st.Jobs = someStatus().Jobs[1:2]
+	const want = `billing: NO LEADER
+no replicas: start singleton cron --group billing on the machines, or look whether the name is right
+1 job, all is well
+
+JOB      SCHEDULE          NEXT    LAST                         STATE
+cleanup  every 10 minutes  in 3 m  succeeded 6 m 41 s ago, 2 s
+times are UTC; --json
+`
+	if got := printStatus(t, st, "UTC"); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// hostile is what somebody who may write to the store could put there.
+const hostile = "x\x1b]0;owned\x07\u009b2J\u202e\nline\r"
+
+// TestSEC9StoredTextIsEscaped prints a status and a history whose every text is hostile.
+func TestSEC9StoredTextIsEscaped(t *testing.T) {
+	st := someStatus()
+	st.Leader.Replica = hostile
+	st.Replicas[0].ID = hostile
+	for i := range st.Jobs {
+		j := &st.Jobs[i]
+		j.Name, j.Spec, j.Zone = j.Name+hostile, j.Spec+hostile, j.Zone+hostile
+		if j.Problem != "" {
+			j.Problem = hostile
+		}
+		if j.Last != nil {
+			j.Last.Detail, j.Last.Outcome, j.Last.Replica = hostile, scheduler.Outcome(hostile), hostile
+		}
+	}
+	for i := range st.Running {
+		st.Running[i].Job, st.Running[i].Replica = st.Running[i].Job+hostile, hostile
+	}
+	entry := *ended(hostile, time.Minute, time.Second, scheduler.Outcome(hostile), hostile)
+	entry.Note, entry.Replica, entry.Reason = hostile, hostile, scheduler.Reason(hostile)
+
+	var out bytes.Buffer
+	page := historyPage{entries: []scheduler.Entry{entry}, found: 1, now: noon, zone: time.UTC}
+	if err := page.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{stdout: &out}
+	if err := a.printJSON(viewEntry(entry)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.printJSON(viewStatus(st, noon)); err != nil {
+		t.Fatal(err)
+	}
+	text := printStatus(t, st, "UTC") + out.String()
+	for _, bad := range []string{"\x1b", "\x07", "\u009b", "\u202e", "\r", "\nline"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q is printed as it is:\n%s", bad, text)
+		}
+	}
+}
+
+func TestStatusForPrograms(t *testing.T) {
+	st := someStatus()
+	st.Jobs, st.Running = st.Jobs[5:7], st.Running[:1]
+	var out bytes.Buffer
+	a := &app{stdout: &out}
+	if err := a.printJSON(viewStatus(st, noon)); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.ReplaceAll(`{"group":"billing","time":"2026-11-29T12:00:00Z",
+"leader":{"replica":"web-2-7f3a","token":1795972592123456,"lease_seconds":15,"remaining_seconds":12.4},
+"replicas":[{"id":"web-1-c01d"},{"id":"web-2-7f3a"},{"id":"web-3-90be"}],
+"jobs":[
+{"name":"invoice","spec":"0 3 * * *","zone":"Asia/Tokyo","description":"daily at 03:00","next":"2026-11-29T18:00:00Z",
+"last":{"job":"invoice","run_id":"invoice@2026-11-28T17:59:19Z","tick":"2026-11-28T17:59:19Z","last_tick":"2026-11-28T17:59:19Z",
+"ticks":1,"attempt":1,"reason":"schedule","outcome":"succeeded","replica":"web-2-7f3a","token":1795972592123456,
+"started":"2026-11-28T17:59:19Z","ended":"2026-11-28T18:00:00Z","late_seconds":0,"took_seconds":41},"needs_attention":false},
+{"name":"report","spec":"*/5 * * * *","zone":"UTC","description":"every 5 minutes","next":"2026-11-29T12:01:12Z",
+"last":{"job":"report","run_id":"report@2026-11-29T11:56:11Z","tick":"2026-11-29T11:56:11Z","last_tick":"2026-11-29T11:56:11Z",
+"ticks":1,"attempt":3,"reason":"schedule","outcome":"failed","detail":"exit status 1\nno such host","replica":"web-2-7f3a",
+"token":1795972592123456,"started":"2026-11-29T11:56:11.6Z","ended":"2026-11-29T11:56:12Z","took_seconds":0.4},
+"needs_attention":true}],
+"running":[{"job":"export","run_id":"export@2026-11-29T11:48:00Z","tick":"2026-11-29T11:48:00Z","last_tick":"0001-01-01T00:00:00Z",
+"ticks":0,"attempt":1,"replica":"web-1-c01d","started":"2026-11-29T11:48:00Z","late_seconds":0}]}`, "\n", "") + "\n"
+	if got := out.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	out.Reset()
+	if err := a.printJSON(viewStatus(scheduler.Status{Group: "x"}, noon)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), `{"group":"x","time":"2026-11-29T12:00:00Z","leader":null,"replicas":[],"jobs":[],"running":[]}`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
