@@ -25,6 +25,9 @@ func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecon
 // Guard is how long before its deadline a lifetime of ttl ends: a tenth, at least 50 ms.
 func Guard(ttl time.Duration) time.Duration { return max(50*time.Millisecond, ttl/10) }
 
+// span is how long after its sending a grant of ttl ends.
+func span(ttl time.Duration) time.Duration { return ttl - Drift(ttl) - Guard(ttl) }
+
 // Lifetime is a grant and its extensions. Its methods are safe for concurrent use and do no I/O.
 type Lifetime struct {
 	world    *world.World
@@ -36,11 +39,11 @@ type Lifetime struct {
 
 	mu      sync.Mutex
 	timer   *time.Timer   // looks at the clocks; nil before the first grant
-	sent    world.Instant // of the last grant
-	length  time.Duration // from sent to the deadline
-	guard   time.Duration
-	suspect time.Time // when the doubt arose; zero without one
-	cause   error     // why it is over; nil while it is not
+	sent    world.Instant // of the last grant; zero before the first
+	span    time.Duration // from sent to the end
+	guard   time.Duration // from the end to the deadline
+	suspect time.Time     // when the doubt arose; zero without one
+	cause   error         // why it is over; nil while it is not
 }
 
 // New starts a lifetime that was asked for at sent and granted for ttl. Its context is a child of parent; onExpire is
@@ -79,7 +82,7 @@ func (l *Lifetime) Extend(sent world.Instant, ttl time.Duration) bool {
 	if l.cause != nil {
 		return false
 	}
-	if _, mono := l.world.Since(sent); mono >= ttl-Drift(ttl)-Guard(ttl) {
+	if _, mono := l.world.Since(sent); mono >= span(ttl) {
 		return true
 	}
 	l.grant(sent, ttl)
@@ -108,7 +111,7 @@ func (l *Lifetime) Remaining() time.Duration {
 		return 0
 	}
 	elapsed, _ := l.world.Since(l.sent)
-	return max(0, l.length-l.guard-elapsed)
+	return max(0, l.span-elapsed)
 }
 
 // Patience returns how long the lifetime waits for an extension before it ends: Remaining, what is left of the guard
@@ -119,7 +122,7 @@ func (l *Lifetime) Patience() time.Duration {
 	switch {
 	case l.look():
 		elapsed, _ := l.world.Since(l.sent)
-		return max(0, l.length-l.guard-elapsed)
+		return max(0, l.span-elapsed)
 	case l.cause != nil:
 		return 0
 	case l.suspect.IsZero():
@@ -134,7 +137,7 @@ func (l *Lifetime) UntilDeadline() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	elapsed, _ := l.world.Since(l.sent)
-	return max(0, l.length-elapsed)
+	return max(0, l.span+l.guard-elapsed)
 }
 
 // Over returns why the lifetime has ended, or nil when it has not.
@@ -149,7 +152,7 @@ func (l *Lifetime) Over() error {
 func (l *Lifetime) Begun() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.guard > 0
+	return l.sent != world.Instant{}
 }
 
 // Suspect receives when the wall clock alone says that the lifetime is over: an extension must be asked for at once.
@@ -167,7 +170,7 @@ func (l *Lifetime) End(cause error) {
 
 // grant notes a grant; mu is held.
 func (l *Lifetime) grant(sent world.Instant, ttl time.Duration) {
-	l.sent, l.length, l.guard = sent, ttl-Drift(ttl), Guard(ttl)
+	l.sent, l.span, l.guard = sent, span(ttl), Guard(ttl)
 }
 
 // look compares the clocks with the deadline, notes what they say, and reports whether the grant holds; mu is held.
@@ -175,15 +178,15 @@ func (l *Lifetime) look() bool {
 	if l.cause == nil && l.ctx.Err() != nil { // the parent has ended
 		l.cause = context.Cause(l.ctx)
 	}
-	if l.cause != nil || l.guard == 0 {
+	if l.cause != nil || l.sent == (world.Instant{}) {
 		return false
 	}
 	elapsed, mono := l.world.Since(l.sent)
-	switch end := l.length - l.guard; {
-	case elapsed < end:
+	switch {
+	case elapsed < l.span:
 		l.suspect = time.Time{}
 		return true
-	case mono >= end || !l.doubts:
+	case mono >= l.span || !l.doubts:
 		l.cause = l.onExpire
 	case l.suspect.IsZero():
 		l.suspect = time.Now()
@@ -205,7 +208,7 @@ func (l *Lifetime) arm() {
 		return
 	}
 	_, mono := l.world.Since(l.sent)
-	next := min(l.length-l.guard-mono, l.guard)
+	next := min(l.span-mono, l.guard)
 	if !l.suspect.IsZero() {
 		next = min(next, l.guard-time.Since(l.suspect))
 	}
