@@ -161,7 +161,7 @@ func (e *Elector) release(l store.Lease) {
 		if answered(err) {
 			return
 		}
-		if errors.Is(err, store.ErrPermanent) || !rest(ctx, e.pulse.retry(longPause), nil) {
+		if errors.Is(err, store.ErrPermanent) || !rest(ctx, e.retry(), nil) {
 			e.log(slog.LevelWarn, "lease could not be released; it lapses", "token", l.Token, "error", err)
 			return
 		}

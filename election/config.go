@@ -32,7 +32,7 @@ type Config struct {
 	ID string
 
 	// Lease is how long leadership outlives its last renewal, in whole milliseconds: after a crash nobody leads for up
-	// to this long. 15 s by default, at least 500 ms; below 2 s a short pause of the process or the network ends a term,
+	// to this long. 15 s by default, 500 ms to store.MaxDuration; below 2 s a short pause of the process or the network ends a term,
 	// and New logs a warning.
 	Lease time.Duration
 
@@ -79,7 +79,9 @@ func (c *Config) complete() error {
 		c.Lease = defaultLease
 	}
 	if c.Lease < minLease {
-		problems = append(problems, fmt.Errorf("election: lease of %v is shorter than %v", c.Lease, minLease))
+		problems = append(problems, fmt.Errorf("election: lease of %v is too short: at least %v", c.Lease, minLease))
+	} else if c.Lease > store.MaxDuration {
+		problems = append(problems, fmt.Errorf("election: lease of %v is too long: at most %v", c.Lease, store.MaxDuration))
 	} else if c.Lease%time.Millisecond != 0 {
 		problems = append(problems, fmt.Errorf("election: lease of %v is not in whole milliseconds", c.Lease))
 	}

@@ -70,7 +70,11 @@ type Elector struct {
 
 // New returns an elector that campaigns once Run is called. Its errors are about cfg.
 func New(leases store.Leases, cfg Config) (*Elector, error) {
-	if err := cfg.complete(); err != nil {
+	err := cfg.complete()
+	if leases == nil {
+		err = errors.Join(errors.New("election: no store"), err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	e := &Elector{leases: leases, cfg: cfg, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
