@@ -43,6 +43,7 @@ var kinds = []struct {
 	{"OOM", alarming, "the Redis server is out of memory: raise its maxmemory or remove what fills it"},
 	{"MISCONF", alarming, "the Redis server cannot write to its disk: free space there and look at its log"},
 	{"NOAUTH", permanent, "the Redis server wants a password: set one in the client's options or the URL"},
+	{"unauthenticated multibulk length", permanent, "the Redis server wants a password: set one in the client's options or the URL"},
 	{"WRONGPASS", permanent, "the Redis server refuses user and password: set those that it knows"},
 	{"invalid password", permanent, "the Redis server refuses the password: set the one that it knows"},
 	{"without any password configured", permanent, "the Redis server has no password: set none in the client's options or the URL"},

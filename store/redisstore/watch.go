@@ -28,6 +28,7 @@ type hub struct {
 	ctx     context.Context // ends with the store
 	cancel  context.CancelFunc
 	changed chan struct{} // something about channels has changed
+	silence time.Duration
 	running sync.WaitGroup
 
 	mu       sync.Mutex
@@ -44,7 +45,7 @@ type channel struct {
 type watcher struct{ hint func() }
 
 func newHub(s *Store) *hub {
-	h := &hub{store: s, changed: make(chan struct{}, 1), channels: map[string]*channel{}}
+	h := &hub{store: s, changed: make(chan struct{}, 1), silence: silence, channels: map[string]*channel{}}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -166,7 +167,7 @@ func (h *hub) serve(client redis.UniversalClient) bool {
 	}()
 
 	subscribed := map[string]*channel{}
-	alarm := time.NewTicker(silence)
+	alarm := time.NewTicker(h.silence)
 	defer alarm.Stop()
 	reading, asked, before := false, false, int64(0)
 	for {

@@ -1,0 +1,314 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/store"
+	"github.com/go-singleton/singleton/store/redisstore"
+)
+
+// everything calls each method once so that each script is run and each key written.
+func everything(ctx context.Context, s store.Store) error {
+	c := candidate("a", "n1")
+	c.Info = []byte("about a")
+	l, err := s.Acquire(ctx, "g", c)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Acquire(ctx, "g", candidate("b", "n2")); !strings.Contains(fmt.Sprint(err), "is held by a") {
+		return fmt.Errorf("held acquire: %w", err)
+	}
+	if _, err := s.Renew(ctx, l); err != nil {
+		return err
+	}
+	if _, err := s.Leader(ctx, "g"); err != nil {
+		return err
+	}
+	if _, err := s.Join(ctx, "g", store.Replica{ID: "c"}, time.Minute, true); err != nil {
+		return err
+	}
+	if _, err := s.Replicas(ctx, "g"); err != nil {
+		return err
+	}
+	if err := s.Leave(ctx, "g", "c"); err != nil {
+		return err
+	}
+	if err := s.Post(ctx, "g", "1", []byte("m")); err != nil {
+		return err
+	}
+	if err := s.Post(ctx, "g", "2", []byte("m")); err != nil {
+		return err
+	}
+	if err := s.Commit(ctx, l, 1, []store.Change{
+		{Bucket: "job", Key: "k", Value: []byte("v")}, {Bucket: "history/report", Key: "1", Value: []byte("h")},
+		{Bucket: "inbox", Key: "1", Delete: true},
+	}); err != nil {
+		return err
+	}
+	if _, _, err := s.Position(ctx, "g"); err != nil {
+		return err
+	}
+	if err := readAll(s, ctx, "job"); err != nil {
+		return err
+	}
+	return s.Release(ctx, l)
+}
+
+func TestKeysAndChannelsAreThoseDocumented(t *testing.T) {
+	client := redistest.Start(t).Client()
+	ctx := t.Context()
+	heard := client.PSubscribe(ctx, "*")
+	defer heard.Close()
+	_, err := heard.Receive(ctx)
+	must(t, err)
+	s := open(t, client, nil)
+	must(t, everything(ctx, s))
+	l := lead(t, s, "a", "n3")
+
+	keys := client.Keys(ctx, "*").Val()
+	slices.Sort(keys)
+	want := []string{
+		"singleton:{g}:fence", "singleton:{g}:inbox", "singleton:{g}:info", "singleton:{g}:lease", "singleton:{g}:r:history/report",
+		"singleton:{g}:r:job", "singleton:{g}:sessions",
+	}
+	if !slices.Equal(keys, want) {
+		t.Errorf("keys %v, want %v", keys, want)
+	}
+	for key, atLeast := range map[string]time.Duration{
+		"fence": 30 * 24 * time.Hour, "lease": 59 * time.Second, "sessions": 47 * time.Hour, "info": 47 * time.Hour,
+	} {
+		if ttl := client.PTTL(ctx, "singleton:{g}:"+key).Val(); ttl < atLeast || ttl > 31*24*time.Hour {
+			t.Errorf("%s expires in %v", key, ttl)
+		}
+	}
+	for _, key := range []string{"inbox", "r:job", "r:history/report"} {
+		if ttl := client.PTTL(ctx, "singleton:{g}:"+key).Val(); ttl != -1 {
+			t.Errorf("%s expires in %v", key, ttl)
+		}
+	}
+	if got, want := client.Get(ctx, "singleton:{g}:lease").Val(), fmt.Sprintf("%d a n3", l.Token); got != want {
+		t.Errorf("the lease is %q, want %q", got, want)
+	}
+	fence := client.HGetAll(ctx, "singleton:{g}:fence").Val()
+	if fence["token"] != fmt.Sprint(l.Token) || fence["number"] != "1" || fence["released"] != "n1 " || len(fence["committed"]) != 16 {
+		t.Errorf("the fence is %v", fence)
+	}
+	for _, channel := range []string{"singleton:{g}:post", "singleton:{g}:post", "singleton:{g}:wake"} {
+		m, err := heard.ReceiveMessage(ctx)
+		must(t, err)
+		if m.Channel != channel || m.Payload != "" {
+			t.Errorf("%q came over %s, want nothing over %s", m.Payload, m.Channel, channel)
+		}
+	}
+}
+
+func TestPrefixesAreSeparate(t *testing.T) {
+	client := redistest.Start(t).Client()
+	lead(t, open(t, client, nil), "a", "n1")
+	lead(t, open(t, client, &redisstore.Options{Prefix: "other"}), "a", "n1")
+	if n := client.Exists(t.Context(), "singleton:{g}:lease", "other:{g}:lease").Val(); n != 2 {
+		t.Errorf("%d leases", n)
+	}
+}
+
+func TestSessionsThatAreOverAreClearedAway(t *testing.T) {
+	client := redistest.Start(t).Client()
+	s, ctx := open(t, client, nil), t.Context()
+	for i := range 25 {
+		_, err := s.Join(ctx, "g", store.Replica{ID: fmt.Sprintf("r%d", i), Info: []byte("about")}, time.Millisecond, true)
+		must(t, err)
+	}
+	until(t, func() bool {
+		_, err := s.Join(ctx, "g", store.Replica{ID: "last"}, time.Minute, true)
+		must(t, err)
+		return client.ZCard(ctx, "singleton:{g}:sessions").Val() == 1 && client.HLen(ctx, "singleton:{g}:info").Val() == 0
+	})
+}
+
+// documented returns the commands that the package's documentation lists.
+func documented(t *testing.T) []string {
+	t.Helper()
+	b, err := os.ReadFile("doc.go")
+	must(t, err)
+	_, rest, found := strings.Cut(strings.ReplaceAll(string(b), "\n// ", " "), "the commands ")
+	list, _, ended := strings.Cut(rest, "; ")
+	if !found || !ended {
+		t.Fatal("doc.go lists no commands")
+	}
+	list = strings.NewReplacer("and, for the connection,", "", " and ", " ").Replace(list)
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func TestSEC2TheDocumentedPermissionsSufficeAndNoneIsNeedless(t *testing.T) {
+	server := redistest.Start(t)
+	admin := server.Client()
+	commands := documented(t)
+	if len(commands) < 25 {
+		t.Fatalf("got %v", commands)
+	}
+	try := func(without string) error {
+		rules := []any{"ACL", "SETUSER", "leader", "reset", "on", ">pw", "~singleton:*", "&singleton:*"}
+		for _, c := range commands {
+			if c != without {
+				rules = append(rules, "+"+c)
+			}
+		}
+		do(t, admin, rules...)
+		do(t, admin, "FLUSHALL")
+		do(t, admin, "SCRIPT", "FLUSH")
+		log := &lockedLog{}
+		s := redisstore.New(server.Client(func(o *redis.Options) { o.Username, o.Password, o.DB = "leader", "pw", 1 }),
+			&redisstore.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+		defer s.Close()
+		return everything(t.Context(), s)
+	}
+	must(t, try(""))
+	// What a connection or a subscription needs shows otherwise, or not on each server.
+	silent := []string{"publish", "subscribe", "unsubscribe", "ping", "hello", "auth", "client"}
+	for _, c := range commands {
+		if err := try(c); err == nil && !slices.Contains(silent, c) {
+			t.Errorf("without %s all goes well", c)
+		} else if err != nil {
+			wantPermanent(t, err, "grant")
+		}
+	}
+}
+
+func TestB19TokensGrowWhenTheServersClockJumps(t *testing.T) {
+	m := miniredis.RunT(t)
+	m.ClockTTL(true)
+	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	defer client.Close()
+	s, ctx := open(t, client, nil), t.Context()
+	last := uint64(0)
+	start := time.Now()
+	for i, jump := range []time.Duration{0, time.Hour, -time.Hour, 0, -2 * time.Hour} {
+		m.SetTime(start.Add(jump))
+		l := lead(t, s, "a", fmt.Sprintf("n%d", i))
+		if l.Token <= last {
+			t.Errorf("clock %v: token %d after %d", jump, l.Token, last)
+		}
+		if off := l.Time.Sub(start.Add(jump)); off.Abs() > time.Minute {
+			t.Errorf("clock %v: the store's time is %v off", jump, off)
+		}
+		last = l.Token
+		must(t, s.Release(ctx, l))
+	}
+}
+
+func TestB19AFarExpiryIsSeen(t *testing.T) {
+	client := redistest.Start(t).Client()
+	s := open(t, client, nil)
+	lead(t, s, "a", "n1")
+	do(t, client, "PEXPIRE", "singleton:{g}:lease", time.Hour.Milliseconds()) // as a jump back leaves it
+	leader, err := s.Leader(t.Context(), "g")
+	must(t, err)
+	if leader.Remaining < 59*time.Minute {
+		t.Errorf("%v remain", leader.Remaining)
+	}
+}
+
+func TestSEC7NoSecretReachesLogOrError(t *testing.T) {
+	server := redistest.Start(t, redistest.Args("--requirepass", "canary-password"))
+	proxy := redistest.StartProxy(t, server.Addr())
+	log := &lockedLog{}
+	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), Password: "canary-password"})
+	defer client.Close()
+	s := open(t, client, &redisstore.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	redisstore.Silence(s, 20*time.Millisecond)
+	<-watched(t, s, "g")
+	l := lead(t, s, "a", "canary-nonce")
+	var texts []string
+	try := func() {
+		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := s.Renew(short, l)
+		texts = append(texts, fmt.Sprint(err))
+		_, err = s.Acquire(short, "g", candidate("a", "canary-nonce"))
+		texts = append(texts, fmt.Sprint(err))
+		texts = append(texts, fmt.Sprint(s.Commit(short, l, 7, nil)), fmt.Sprint(s.Release(short, l)))
+	}
+	admin := server.Client(func(o *redis.Options) { o.Password = "canary-password" })
+	proxy.Replies.Drop()
+	try()
+	proxy.Cut()
+	proxy.Replies.Pass()
+	proxy.Requests.Reset()
+	try()
+	proxy.Requests.Pass()
+	do(t, admin, "CONFIG", "SET", "requirepass", "other")
+	proxy.Cut()
+	try()
+	do(t, admin, "CONFIG", "SET", "requirepass", "canary-password")
+	do(t, admin, "DEL", "singleton:{g}:lease")
+	do(t, admin, "RPUSH", "singleton:{g}:lease", "canary-nonce")
+	try()
+	do(t, admin, "DEL", "singleton:{g}:lease")
+	do(t, admin, "SET", "singleton:{g}:lease", "a canary-nonce")
+	try()
+	do(t, admin, "CONFIG", "SET", "maxmemory", 1)
+	try()
+	texts = append(texts, log.String(), fmt.Sprint(l), fmt.Sprintf("%+v", l))
+	for _, text := range texts {
+		if strings.Contains(text, "canary") {
+			t.Errorf("a secret is in %s", text)
+		}
+	}
+}
+
+func TestWarningsNameWhatEndangersLeases(t *testing.T) {
+	server := redistest.Start(t)
+	client, s := server.Client(), open(t, server.Client(), nil)
+	warnings := func() string {
+		t.Helper()
+		list, err := s.Warnings(t.Context())
+		must(t, err)
+		return strings.Join(list, "\n")
+	}
+	if got := warnings(); !strings.Contains(got, "appendonly yes") || strings.Count(got, "\n") != 0 {
+		t.Errorf("nothing on disk: %q", got)
+	}
+	do(t, client, "CONFIG", "SET", "save", "3600 1")
+	if got := warnings(); got != "" {
+		t.Errorf("all is well: %q", got)
+	}
+	do(t, client, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+	if got := warnings(); !strings.Contains(got, "volatile-lru") || !strings.Contains(got, "maxmemory-policy noeviction") {
+		t.Errorf("eviction: %q", got)
+	}
+	do(t, client, "CONFIG", "SET", "maxmemory-policy", "noeviction")
+	do(t, client, "REPLICAOF", "127.0.0.1", 1)
+	if got := warnings(); !strings.Contains(got, "primary") {
+		t.Errorf("a replica: %q", got)
+	}
+	do(t, client, "REPLICAOF", "NO", "ONE")
+
+	do(t, client, "ACL", "SETUSER", "blind", "on", ">pw", "~*", "+time", "+hello", "+client")
+	blind := open(t, server.Client(func(o *redis.Options) { o.Username, o.Password = "blind", "pw" }), nil)
+	if list, err := blind.Warnings(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("one that may not look: %v, %v", list, err)
+	}
+
+	m := miniredis.RunT(t)
+	m.SetTime(time.Now().Add(-time.Hour))
+	early := redis.NewClient(&redis.Options{Addr: m.Addr()})
+	defer early.Close()
+	if list, err := open(t, early, nil).Warnings(t.Context()); err != nil || len(list) != 1 || !strings.Contains(list[0], "-1h0m") {
+		t.Errorf("B19: a clock an hour late: %v, %v", list, err)
+	}
+	server.Kill()
+	if _, err := s.Warnings(t.Context()); err == nil {
+		t.Error("no server, no error")
+	}
+}
