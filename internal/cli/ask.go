@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/go-singleton/singleton/scheduler"
@@ -37,7 +38,7 @@ func (a *app) ask(ctx context.Context, q *asking, fn func(context.Context, *sche
 	if err := q.target.check(); err != nil {
 		return err
 	}
-	st, err := open(a.choose(q.store), (&logging{level: "error"}).logger(a.stderr))
+	st, err := open(a.choose(q.store), slog.New(slog.DiscardHandler)) // what matters is in the error
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -30,13 +31,16 @@ type commands struct {
 	log          *slog.Logger
 	now          context.Context // when it ends, all commands are killed at once
 	running      sync.WaitGroup
+	count        atomic.Int64 // of running
 }
 
 // do returns the work of a job: one run of its command.
 func (c *commands) do(job crontab.Job) scheduler.Func {
 	return func(ctx context.Context, run scheduler.Run) error {
 		c.running.Add(1)
+		c.count.Add(1)
 		defer c.running.Done()
+		defer c.count.Add(-1)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(c.now, func() { cancel(errNow) })()
@@ -91,7 +95,7 @@ func (c *commands) killAfter(cause error) (after time.Duration, sessionLost bool
 }
 
 // margin is how much of the grace is left after a SIGKILL, to see the command end and to tell the store.
-func (c *commands) margin() time.Duration { return min(c.grace/50, 500*time.Millisecond) }
+func (c *commands) margin() time.Duration { return min(c.grace/10, 500*time.Millisecond) }
 
 // wait waits until no command runs any more; false when they do not end in time.
 func (c *commands) wait(limit time.Duration) bool {

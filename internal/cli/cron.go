@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/crontab"
@@ -80,7 +81,8 @@ func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	defer st.Close()
+	defer st.leave()
+	leading := new(atomic.Bool)
 	s, err := scheduler.New(st, scheduler.Config{
 		Group:      f.group,
 		ID:         f.id,
@@ -89,6 +91,7 @@ func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
 		History:    f.history,
 		MaxRunning: f.maxRunning,
 		Logger:     log,
+		Callbacks:  follow(leading),
 	})
 	if err != nil {
 		return usage(err)
@@ -97,14 +100,16 @@ func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
 	now, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	c := &commands{group: f.group, lease: f.lease, grace: f.grace, log: log, now: now}
-	for _, j := range file.Jobs {
-		if err := s.Add(schedulerJob(j, c.do(j))); err != nil {
-			return usage(err)
-		}
+	jobs := make([]scheduler.Job, len(file.Jobs))
+	for i, j := range file.Jobs {
+		jobs[i] = schedulerJob(j, c.do(j))
+	}
+	if err := s.Add(jobs...); err != nil {
+		return usage(err)
 	}
 	log.Info("starting", "replica", s.ID(), "store", st.name, "file", path, "jobs", len(file.Jobs), "lease", f.lease)
 	tell(log, path, file, writable)
-	r := &replica{group: f.group, lease: f.lease, store: st, scheduler: s, commands: c, kill: kill, log: log}
+	r := &replica{group: f.group, lease: f.lease, store: st, scheduler: s, commands: c, kill: kill, leading: leading, log: log}
 	return r.run(ctx)
 }
 

@@ -45,24 +45,26 @@ func (r *reading) check() error {
 func (r *reading) readCrontab(path string) (file *crontab.File, open bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, false, usagef("the crontab cannot be read: %w", err)
+		return nil, false, badFile(fmt.Errorf("the crontab cannot be read: %w", err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, false, usagef("the crontab cannot be read: %w", err)
+		return nil, false, badFile(fmt.Errorf("the crontab cannot be read: %w", err))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, crontab.MaxSize+1))
 	if err != nil {
-		return nil, false, usagef("the crontab cannot be read: %w", err)
+		return nil, false, badFile(fmt.Errorf("the crontab cannot be read: %w", err))
 	}
 	file, err = crontab.Parse(path, data, r.Options)
 	if err != nil {
-		return nil, false, usage(err)
+		return nil, false, badFile(err)
 	}
 	const othersWrite = 0o002
 	return file, info.Mode().IsRegular() && info.Mode().Perm()&othersWrite != 0, nil
 }
+
+func badFile(err error) error { return &failure{code: exitUsage, err: err} }
 
 var (
 	overlaps = map[string]scheduler.Overlap{

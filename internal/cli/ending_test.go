@@ -137,7 +137,7 @@ func TestB72SIGINTWhileWaitingToLead(t *testing.T) {
 	file := write(t, "jobs.cron", "@daily true\n")
 	proxy := redistest.StartProxy(t, server.Addr())
 	run := func(url string) *process {
-		return start(t, nil, "cron", "--group", "g", "--store", url, "--lease", "60s", file)
+		return start(t, nil, "cron", "--group", "g", "--store", url, "--lease", "10s", file)
 	}
 	leader := run(server.URL())
 	leader.await("msg=elected")

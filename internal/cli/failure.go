@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-singleton/singleton/internal/crontab"
 	"github.com/go-singleton/singleton/internal/procgroup"
+	"github.com/go-singleton/singleton/store"
 	"github.com/spf13/cobra"
 )
 
@@ -22,6 +23,7 @@ const (
 type failure struct {
 	code int
 	err  error // nil when all has been said already
+	help bool  // the command's help tells how to do it right
 }
 
 // Error returns the text of what went wrong.
@@ -36,7 +38,7 @@ func (f *failure) Error() string {
 func (f *failure) Unwrap() error { return f.err }
 
 // usage marks err as a mistake of the command line.
-func usage(err error) error { return &failure{code: exitUsage, err: err} }
+func usage(err error) error { return &failure{code: exitUsage, err: err, help: true} }
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
@@ -45,26 +47,29 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitDone
 	}
-	code := exitFailed
-	if f, ok := errors.AsType[*failure](err); ok {
-		if code = f.code; f.err == nil {
-			return code
-		}
+	f, ok := errors.AsType[*failure](err)
+	switch {
+	case !ok:
+		f = &failure{code: exitFailed, err: err}
+	case f.err == nil:
+		return f.code
 	}
 	if bad, ok := errors.AsType[*crontab.Errors](err); ok { // many lines, made for a terminal
 		fmt.Fprintln(a.stderr, bad.Error())
-		return code
+		return f.code
 	}
 	name := ""
 	if cmd.HasParent() {
 		name = cmd.Name() + ": "
 	}
 	hint := ""
-	if code == exitUsage {
+	if f.help {
 		hint = fmt.Sprintf("; see %s --help", cmd.CommandPath())
 	}
-	fmt.Fprintf(a.stderr, "singleton: %s%s%s\n", name, line(strings.TrimSpace(err.Error())), hint)
-	return code
+	// That a fault is permanent is for programs; the text before that says what to do.
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), " ("+store.ErrPermanent.Error()+")", "")
+	fmt.Fprintf(a.stderr, "singleton: %s%s%s\n", name, line(text), hint)
+	return f.code
 }
 
 // line puts a text that may come from anywhere into one line without control characters.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/memstore"
@@ -18,6 +19,7 @@ import (
 const (
 	defaultStore = "redis://127.0.0.1:6379"
 	memoryStore  = "memory:"
+	leaveLimit   = 100 * time.Millisecond
 )
 
 // place is where the store is, and who said so.
@@ -67,6 +69,21 @@ func (o *opened) Close() error {
 		err = errors.Join(err, o.client.Close())
 	}
 	return err
+}
+
+// leave is Close for a process that ends: it does not wait for calls that a silent server holds up.
+func (o *opened) leave() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = o.Close() // the process ends with the connections
+	}()
+	timer := time.NewTimer(leaveLimit)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
 }
 
 // parseStore reads the URL of a Redis. The errors of the parsers below are not shown: they repeat parts of the URL, and

@@ -7,19 +7,29 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
 )
 
 const (
 	// nowLimit is how long a replica may take after a second signal: to see its commands die, and to tell the store.
 	nowLimit = 3 * time.Second
 
+	// idleLimit is how long one may take after the first that neither leads nor runs anything: all that it can have to tell
+	// a store that does not answer is that it gives up an attempt to lead.
+	idleLimit = 500 * time.Millisecond
+
 	// sameSignal is how long after a signal another one is taken for the same: timeout(1), for one, sends it to its child
 	// and then to the whole process group.
 	sameSignal = 200 * time.Millisecond
+
+	// askAgain is how soon a store that has not answered is asked again how it is set up.
+	askAgain = 5 * time.Second
 )
 
 // replica is one running `singleton cron`.
@@ -30,7 +40,16 @@ type replica struct {
 	scheduler *scheduler.Scheduler
 	commands  *commands
 	kill      context.CancelFunc // ends all commands
+	leading   *atomic.Bool
 	log       *slog.Logger
+}
+
+// follow returns callbacks that keep leading up to date.
+func follow(leading *atomic.Bool) election.Callbacks {
+	return election.Callbacks{
+		Elected: func(*election.Term) { leading.Store(true) },
+		Lost:    func(*election.Term, error) { leading.Store(false) },
+	}
 }
 
 // run returns when the scheduler has: after a signal, or with a fault that no retry heals.
@@ -70,11 +89,16 @@ func (r *replica) run(ctx context.Context) error {
 func (r *replica) await(signals <-chan os.Signal, stop context.CancelFunc, ended <-chan error) error {
 	var first, second time.Time
 	var limit <-chan time.Time
+	idle := false
 	for {
 		select {
 		case err := <-ended:
 			return explain(err)
 		case <-limit:
+			if idle {
+				r.log.Warn("the store does not answer; leaving without telling it")
+				return nil
+			}
 			return errors.New("stopped at once, before the store could be told how running commands have ended; " +
 				"history will call them interrupted")
 		case sig := <-signals:
@@ -82,12 +106,17 @@ func (r *replica) await(signals <-chan os.Signal, stop context.CancelFunc, ended
 			case first.IsZero():
 				first = now
 				r.log.Info("stopping; leadership is handed over, a second signal ends running commands", "signal", sig.String())
+				if idle = !r.leading.Load() && r.commands.count.Load() == 0; idle {
+					limit = time.After(idleLimit)
+				}
 				stop()
 			case second.IsZero() && now.Sub(first) > sameSignal:
 				second = now
 				r.log.Warn("stopping now; running commands are killed", "signal", sig.String())
 				r.kill()
-				limit = time.After(nowLimit)
+				if !idle {
+					limit = time.After(nowLimit)
+				}
 			}
 		}
 	}
@@ -103,8 +132,23 @@ func explain(err error) error {
 
 // warn logs what is wrong with the way the store is set up, once it answers.
 func (r *replica) warn(ctx context.Context) {
-	if r.store.redis == nil {
-		return
+	for r.store.redis != nil {
+		attempt, cancel := context.WithTimeout(ctx, askLimit)
+		warnings, err := r.store.redis.Warnings(attempt)
+		cancel()
+		if err == nil || errors.Is(err, store.ErrPermanent) {
+			for _, w := range warnings {
+				r.log.Warn("the store is not set up well", "warning", line(w))
+			}
+			return
+		}
+		timer := time.NewTimer(askAgain)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +15,22 @@ import (
 func TestHealthIsLoggedOncePerSpell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		var problem error
+		var problem atomic.Pointer[error]
+		check := func() error {
+			if p := problem.Load(); p != nil {
+				return *p
+			}
+			return nil
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			watchHealth(ctx, func() error { return problem }, time.Second, slog.New(slog.NewTextHandler(&out, nil)))
+			watchHealth(ctx, check, time.Second, slog.New(slog.NewTextHandler(&out, nil)))
 		}()
 		for _, p := range []error{nil, errors.New("stuck"), nil, errors.New("stuck again")} {
 			synctest.Wait()
-			problem = p
+			problem.Store(&p)
 			time.Sleep(3 * time.Second)
 		}
 		cancel()

@@ -43,7 +43,7 @@ func TestUsageErrorsAreOneLineThatPointsToHelp(t *testing.T) {
 		{[]string{"cron", "--group", "a", "--catch-up", "all", "--overlap", "skip", "f"}, `singleton: cron: --catch-up=all does ` +
 			`not go with --overlap=skip: the ticks to make up wait for one another; say queue or allow; see singleton cron --help`},
 		{[]string{"validate", "no-such-file"}, `singleton: validate: the crontab cannot be read: open no-such-file: no such file ` +
-			`or directory; see singleton validate --help`},
+			`or directory`},
 		{[]string{"next"}, `singleton: next: SPEC is missing; see singleton next --help`},
 		{[]string{"next", "*", "*", "*", "*", "*"}, `singleton: next: takes one SPEC, 5 arguments are given; put quotes around ` +
 			`the whole expression; see singleton next --help`},
