@@ -107,7 +107,7 @@ func (k *kind) format(values set, s star, forms ...string) string {
 	return strings.Join(append(list, forms...), ",")
 }
 
-// steps returns the smallest n for which all of "*/n" are among the values, and those
+// steps returns the smallest n for which all that "*/n" names are among the values, and what it names.
 func (k *kind) steps(values set) (n int, covered set) {
 	for n = 1; ; n++ {
 		covered = 0
