@@ -32,24 +32,26 @@ func open(t testing.TB, client redis.UniversalClient, opts *redisstore.Options) 
 	return s
 }
 
-// harness gives each store a prefix of its own on one server.
-func harness(client redis.UniversalClient) storetest.Harness {
+// harness gives each store a prefix of its own on one server; prefix returns the last.
+func harness(client redis.UniversalClient) (h storetest.Harness, prefix func() string) {
 	n := 0
+	prefix = func() string { return fmt.Sprintf("test%d", n) }
 	return storetest.Harness{
 		Open: func(t *testing.T) store.Store {
 			n++
-			return open(t, client, &redisstore.Options{Prefix: fmt.Sprintf("test%d", n), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+			return open(t, client, &redisstore.Options{Prefix: prefix(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 		},
 		Wipe: func(t *testing.T) {
 			if err := client.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 		},
-	}
+	}, prefix
 }
 
 func TestContract(t *testing.T) {
-	storetest.Run(t, harness(redistest.Start(t).Client()))
+	h, _ := harness(redistest.Start(t).Client())
+	storetest.Run(t, h)
 }
 
 func TestContractOnMiniredis(t *testing.T) {
@@ -57,5 +59,11 @@ func TestContractOnMiniredis(t *testing.T) {
 	m.ClockTTL(true)
 	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
 	defer client.Close()
-	storetest.Run(t, harness(client))
+	h, prefix := harness(client)
+	h.Fill = func(t *testing.T, ids []string) {
+		for _, id := range ids {
+			m.HSet(prefix()+":{g}:inbox", id, "m")
+		}
+	}
+	storetest.Run(t, h)
 }

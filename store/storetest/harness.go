@@ -18,6 +18,8 @@ type Harness struct {
 	// Wipe makes the store that Open returned last lose all its data, as a server does that restarts empty. Where it is
 	// nil the rules about that are left out.
 	Wipe func(t *testing.T)
+	// Fill puts the messages into group g's inbox in a quicker way than Post; nil is Post.
+	Fill func(t *testing.T, ids []string)
 }
 
 // Run checks all rules of the contract on the stores of h.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,18 +51,7 @@ var inboxRules = []rule{
 		e.equal(n, 1)
 	}},
 	{name: "a full inbox takes no more until one is removed", check: func(e *env) {
-		var wg sync.WaitGroup
-		for part := range 8 {
-			wg.Go(func() {
-				for i := part; i < store.MaxInbox; i += 8 {
-					if err := e.s.Post(e.ctx, "g", fmt.Sprintf("%05d", i), []byte("m")); err != nil {
-						e.Errorf("message %d: %v", i, err)
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
+		e.fillInbox()
 		e.want(e.s.Post(e.ctx, "g", "more", nil), store.ErrFull)
 		e.post("00000", "again")
 		l := e.lead("a", "n1")
@@ -73,4 +63,29 @@ var inboxRules = []rule{
 		e.want(e.s.Post(e.ctx, "g", "much more", nil), store.ErrPermanent) // the ID has a blank
 		e.want(e.s.Post(e.ctx, "g", "muchmore", nil), store.ErrFull)
 	}},
+}
+
+// fillInbox posts as many messages as there may be, 00000 and so on.
+func (e *env) fillInbox() {
+	e.Helper()
+	var ids []string
+	for i := range store.MaxInbox {
+		ids = append(ids, fmt.Sprintf("%05d", i))
+	}
+	if e.harness.Fill != nil {
+		e.harness.Fill(e.T, ids)
+		return
+	}
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(ids, len(ids)/8) {
+		wg.Go(func() {
+			for _, id := range part {
+				if err := e.s.Post(e.ctx, "g", id, []byte("m")); err != nil {
+					e.Errorf("message %s: %v", id, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
