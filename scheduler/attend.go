@@ -115,7 +115,7 @@ func (a *attendant) subscribe(ctx context.Context) bool {
 // postEnds posts the ends that are not in the inbox yet; false when it has to be tried again.
 func (a *attendant) postEnds(ctx context.Context) bool {
 	for _, rep := range a.runner.reports() {
-		if !rep.posted && !a.postEnd(ctx, rep) {
+		if rep.posted.IsZero() && !a.postEnd(ctx, rep) {
 			return false
 		}
 	}
@@ -174,10 +174,10 @@ func (a *attendant) compare(ctx context.Context) bool {
 	}
 	for _, rep := range reports {
 		switch {
-		case !rep.posted:
+		case rep.posted.IsZero():
 		case !open[rep.key()]:
 			a.runner.settle(rep.key())
-		case !a.postEnd(ctx, rep):
+		case time.Since(rep.posted) >= a.cfg.Lease/3 && !a.postEnd(ctx, rep): // the leader has had its time
 			return false
 		}
 	}

@@ -7,33 +7,57 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/memstore"
 )
 
-// cluster is several replicas of one group on one store, in a synctest bubble.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// cluster is several replicas of one group on one store, in a synctest bubble that begins at midnight.
 type cluster struct {
-	t     *testing.T
-	store store.Store
-	group string
+	t        *testing.T
+	store    *memstore.Store
+	script   *script // decides on the fate of each call
+	replicas []*replica
 
 	mu   sync.Mutex
-	runs []Run // in the order in which they started
+	runs []*execution // in the order in which they started
 	logs strings.Builder
 }
 
-func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, store: memstore.New(), group: "g"}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log("\n" + c.log())
+// inBubble runs a test with a cluster whose ledger exists, and stops all replicas at its end.
+func inBubble(t *testing.T, test func(t *testing.T, c *cluster)) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		if err := Create(t.Context(), c.store, "g"); err != nil {
+			t.Fatal(err)
 		}
+		defer c.close()
+		test(t, c)
 	})
-	return c
+}
+
+func newCluster(t *testing.T) *cluster {
+	return &cluster{t: t, store: memstore.New(), script: newScript()}
+}
+
+// close stops all replicas; what is still on its way to the store arrives.
+func (c *cluster) close() {
+	for _, r := range c.replicas {
+		r.stop()
+	}
+	c.script.late.Wait()
+	if c.t.Failed() {
+		c.t.Log("\n" + c.log())
+	}
 }
 
 func (c *cluster) log() string {
@@ -52,103 +76,245 @@ func (c *cluster) Write(p []byte) (int, error) {
 // replica is one scheduler that is running.
 type replica struct {
 	*Scheduler
+	name    string
 	cluster *cluster
 	cancel  context.CancelFunc
-	done    chan error
+	offset  atomic.Int64 // of its wall clock
+	dead    chan struct{}
+	done    chan struct{}
+	err     error
+	checked bool
 }
 
-// start runs a replica with the jobs; each job's work is recorded in the cluster before do, which may be nil, is called.
+// execution is a job's work being done.
+type execution struct {
+	replica *replica
+	run     Run
+	ctx     context.Context
+	at      time.Time
+	over    time.Time // zero while it goes on
+}
+
+// start runs a replica with the jobs; each start of a job's work is noted before Do, which may be nil, is called.
 func (c *cluster) start(name string, change func(*Config), jobs ...Job) *replica {
 	c.t.Helper()
-	cfg := Config{Group: c.group, ID: name, Lease: 3 * time.Second, Seconds: true,
+	r := &replica{name: name, cluster: c, dead: make(chan struct{}), done: make(chan struct{})}
+	cfg := Config{Group: "g", ID: name, Lease: 3 * time.Second, Seconds: true, History: 1000,
 		Logger: slog.New(slog.NewTextHandler(c, &slog.HandlerOptions{Level: slog.LevelDebug})).With("r", name)}
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(c.store, cfg)
+	s, err := New(&line{Store: c.store, replica: name, carrier: c.script}, cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for i := range jobs {
-		do := jobs[i].Do
-		jobs[i].Do = func(ctx context.Context, run Run) error {
-			c.mu.Lock()
-			c.runs = append(c.runs, run)
-			c.mu.Unlock()
-			if do == nil {
-				return nil
-			}
-			return do(ctx, run)
-		}
-	}
-	if err := s.Add(slices.Clone(jobs)...); err != nil {
-		c.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &replica{Scheduler: s, cluster: c, cancel: cancel, done: make(chan error, 1)}
-	go func() { r.done <- s.Run(ctx) }()
+	r.Scheduler = s
+	r.add(jobs...)
+	ctx := world.With(context.Background(), seededWorld(1, name, func() time.Duration { return time.Duration(r.offset.Load()) }))
+	ctx, r.cancel = context.WithCancel(ctx)
+	c.replicas = append(c.replicas, r)
+	go func() {
+		r.err = s.Run(ctx)
+		close(r.done)
+	}()
+	synctest.Wait()
 	return r
 }
 
-// stop ends a replica politely and checks what Run returned.
+func (r *replica) add(jobs ...Job) {
+	r.cluster.t.Helper()
+	for _, j := range jobs {
+		do := j.Do
+		j.Do = func(ctx context.Context, run Run) error { return r.work(ctx, run, do) }
+		if err := r.Add(j); err != nil {
+			r.cluster.t.Fatal(err)
+		}
+	}
+}
+
+func (r *replica) work(ctx context.Context, run Run, do Func) error {
+	select {
+	case <-r.dead:
+		return errGone
+	default:
+	}
+	e := &execution{replica: r, run: run, ctx: ctx, at: time.Now()}
+	r.cluster.mu.Lock()
+	r.cluster.runs = append(r.cluster.runs, e)
+	r.cluster.mu.Unlock()
+	defer func() {
+		r.cluster.mu.Lock()
+		e.over = time.Now()
+		r.cluster.mu.Unlock()
+	}()
+	if do == nil {
+		return nil
+	}
+	return do(ctx, run)
+}
+
+// stop ends a replica politely, waits for it, and checks what Run returned.
 func (r *replica) stop() {
 	r.cluster.t.Helper()
 	r.cancel()
-	if err := <-r.done; err != nil {
-		r.cluster.t.Errorf("Run returned %v", err)
+	<-r.done
+	if !r.checked && r.err != nil {
+		r.cluster.t.Errorf("Run of %s returned %v", r.name, r.err)
+	}
+	r.checked = true
+}
+
+// kill ends a replica without a word: nothing of it reaches the store any more.
+func (r *replica) kill() {
+	r.checked = true
+	r.cluster.cutOff(r)
+	close(r.dead)
+	r.cancel()
+}
+
+// cutOff loses everything that a replica sends from now on, besides what the script says.
+func (c *cluster) cutOff(r *replica) {
+	c.script.mu.Lock()
+	defer c.script.mu.Unlock()
+	before := c.script.decide
+	c.script.decide = func(call call) fate {
+		switch {
+		case call.replica == r.name:
+			return fate{err: errGone}
+		case before != nil:
+			return before(call)
+		}
+		return fate{}
 	}
 }
 
-// ticks returns the ticks of a job in the order in which their runs started.
-func (c *cluster) ticks(job string) []time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var ticks []time.Time
-	for _, r := range c.runs {
-		if r.Job == job {
-			ticks = append(ticks, r.Tick)
+// leads reports whether the replica holds the lease.
+func (r *replica) leads() bool {
+	l, err := r.cluster.store.Leader(context.Background(), "g")
+	return err == nil && strings.HasPrefix(l.Replica, r.name+"-")
+}
+
+// takes is a job's work that takes so long, or until its context ends.
+func takes(d time.Duration) Func {
+	return func(ctx context.Context, _ Run) error {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	return ticks
 }
 
-// history returns the entries of a job, oldest first, one line each.
-func (c *cluster) history(job string) []string {
+// started says which attempts of a job were started, in order: "r1 00:00:05#1 schedule".
+func (c *cluster) started(job string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, e := range c.runs {
+		if e.run.Job == job {
+			all = append(all, fmt.Sprintf("%s %s#%d %s", e.replica.name, e.run.Tick.Format("15:04:05"), e.run.Attempt, e.run.Reason))
+		}
+	}
+	return all
+}
+
+// executions returns the runs of a job in the order of their starts.
+func (c *cluster) executions(job string) []execution {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []execution
+	for _, e := range c.runs {
+		if e.run.Job == job {
+			all = append(all, *e)
+		}
+	}
+	return all
+}
+
+// entries returns the history of a job, oldest first.
+func (c *cluster) entries(job string) []Entry {
 	c.t.Helper()
-	in, err := NewInspector(c.store, c.group)
+	in, err := NewInspector(c.store, "g")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	var lines []string
+	var all []Entry
 	for e, err := range in.History(context.Background(), job) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		lines = append(lines, summary(e))
+		all = append(all, e)
 	}
-	slices.Reverse(lines)
+	slices.Reverse(all)
+	return all
+}
+
+// history returns the entries of a job, oldest first, as "00:00:05#1 schedule succeeded" or "00:00:06-00:00:08 ×3 overlap".
+func (c *cluster) history(job string) []string {
+	c.t.Helper()
+	var lines []string
+	for _, e := range c.entries(job) {
+		at := e.Tick.Format("15:04:05")
+		switch {
+		case e.Outcome != Skipped:
+			at = fmt.Sprintf("%s#%d %s %s", at, e.Attempt, e.Reason, e.Outcome)
+		case e.Ticks == 1:
+			at += " " + e.Detail
+		default:
+			at = fmt.Sprintf("%s-%s ×%d %s", at, e.LastTick.Format("15:04:05"), e.Ticks, e.Detail)
+		}
+		lines = append(lines, at)
+	}
 	return lines
 }
 
-func summary(e Entry) string {
-	at := e.Tick.Format("15:04:05")
-	if e.Outcome == Skipped {
-		return fmt.Sprintf("%s-%s %d skipped: %s", at, e.LastTick.Format("15:04:05"), e.Ticks, e.Detail)
+// put writes records into the ledger of a group that nobody leads.
+func (c *cluster) put(changes ...store.Change) {
+	c.t.Helper()
+	ctx := context.Background()
+	l, err := c.store.Acquire(ctx, "g", store.Candidate{
+		Replica: store.Replica{ID: "editor"}, Nonce: fmt.Sprint("n", time.Now().UnixNano(), changes), TTL: time.Second, Session: time.Second, Start: true,
+	})
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	return fmt.Sprintf("%s #%d %s %s", at, e.Attempt, e.Reason, e.Outcome)
+	if err := c.store.Commit(ctx, l, 1, changes); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.store.Release(ctx, l); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
-func TestSmoke(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		job := func() Job { return Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll} }
-		r1 := c.start("r1", nil, job())
-		r2 := c.start("r2", nil, job())
-		time.Sleep(20 * time.Second)
-		r1.stop()
-		time.Sleep(10 * time.Second)
-		r2.stop()
-		t.Log(len(c.ticks("a")), c.history("a"))
-		t.Log(c.log())
-	})
+// records returns a bucket.
+func (c *cluster) records(bucket string) map[string]string {
+	c.t.Helper()
+	all := make(map[string]string)
+	for r, err := range c.store.Read(context.Background(), "g", nil, bucket) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		all[r.Key] = string(r.Value)
+	}
+	return all
+}
+
+// equal fails unless got is want.
+func equal[T comparable](t testing.TB, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\ngot  %v\nwant %v", what, got, want)
+	}
+}
+
+// every returns n ticks of a job as history says them: from second first, step seconds apart.
+func every(first, step, n int, what string) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s#1 %s", time.Unix(int64(first+i*step), 0).UTC().Format("15:04:05"), what))
+	}
+	return all
 }

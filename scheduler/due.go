@@ -64,6 +64,9 @@ func (d *definition) decide(s situation) plan {
 		if s.openUntil.After(s.watermark) {
 			p.skip(d.table.newest(s.watermark, earlier(s.openUntil, s.now)), skipOverlap)
 		}
+		if !newest.After(p.plan.watermark) {
+			return p.plan
+		}
 	case OverlapQueue:
 		if s.open {
 			p.waiting = true
@@ -76,7 +79,7 @@ func (d *definition) decide(s situation) plan {
 	}
 	switch d.CatchUp {
 	case CatchUpAll:
-		p.all()
+		p.all(newest)
 	case CatchUpLatest:
 		p.one(newest, d.Window)
 	case CatchUpNone:
@@ -91,12 +94,9 @@ type planner struct {
 	plan
 }
 
-// one starts the newest tick if it is at most tolerance late. Where it is later than that, or skipped already, the newest
-// tick that waited for a run to end is started instead, whatever its age.
+// one starts the newest tick if it is at most tolerance late. Where it is later than that, the newest tick that waited for
+// a run to end is started instead, whatever its age.
 func (p *planner) one(newest time.Time, tolerance time.Duration) {
-	if !newest.After(p.plan.watermark) {
-		return
-	}
 	queued := p.queued()
 	start := newest
 	if p.now.Sub(newest) > tolerance {
@@ -115,7 +115,7 @@ func (p *planner) one(newest time.Time, tolerance time.Duration) {
 
 // all starts the ticks within the window, the newest CatchUpMax of them, oldest first: one after another, unless runs may
 // overlap.
-func (p *planner) all() {
+func (p *planner) all(newest time.Time) {
 	old := p.now.Add(-p.def.Window - time.Second)
 	line := p.def.table.newestOf(p.def.CatchUpMax, later(p.plan.watermark, old), p.now)
 	for len(line) > 0 && p.now.Sub(line[0]) > p.def.Window {
@@ -126,7 +126,6 @@ func (p *planner) all() {
 			line = []time.Time{queued}
 		}
 	}
-	newest := p.def.table.newest(p.plan.watermark, p.now)
 	if len(line) == 0 {
 		p.skip(newest, skipLate)
 		return

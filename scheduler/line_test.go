@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,21 @@ type call struct {
 	op      string
 	about   string // what tells calls of one kind apart
 	changes []store.Change
+}
+
+// claims reports whether it is a commit that claims a tick of the job.
+func (c call) claims(job string) bool { return c.changesRun(job, false) }
+
+// ends reports whether it is a commit that closes a run of the job.
+func (c call) ends(job string) bool { return c.changesRun(job, true) }
+
+func (c call) changesRun(job string, closed bool) bool {
+	for _, change := range c.changes {
+		if change.Bucket == bucketRun && strings.HasPrefix(change.Key, job+"@") && change.Delete == closed {
+			return true
+		}
+	}
+	return false
 }
 
 type carrier interface {

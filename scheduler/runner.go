@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/internal/world"
@@ -43,7 +44,7 @@ type activeRun struct {
 type report struct {
 	entry   Entry
 	message string // ID of the message that tells it, drawn for the first post: the same each time, so that it counts once
-	posted  bool
+	posted  time.Time // when it was put into the inbox; zero before
 	release func() // lets the session go; called once the end is in the store
 }
 
@@ -130,6 +131,8 @@ func judge(err, cause error) (Outcome, string) {
 		return Succeeded, ""
 	case errors.Is(cause, context.DeadlineExceeded):
 		return TimedOut, clip(err.Error(), maxDetail)
+	case errors.Is(err, cause):
+		return Interrupted, clip(err.Error(), maxDetail)
 	case cause != nil:
 		return Interrupted, clip(fmt.Sprintf("%v: %v", cause, err), maxDetail)
 	default:
@@ -230,7 +233,7 @@ func (r *runner) reports() []*report {
 func (r *runner) posted(rep *report) {
 	r.mu.Lock()
 	release := rep.release
-	rep.posted, rep.release = true, func() {}
+	rep.posted, rep.release = time.Now(), func() {}
 	r.mu.Unlock()
 	release()
 }
@@ -273,7 +276,7 @@ func (r *runner) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range r.ended {
-		if !rep.posted {
+		if rep.posted.IsZero() {
 			return false
 		}
 	}
