@@ -26,8 +26,9 @@ func newWindow(loc *time.Location, from time.Time, length, step time.Duration) w
 	w := window{zone: loc, from: from, step: int64(step / time.Second)}
 	for n := range int(length / step) {
 		at := w.at(n)
-		wall := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
-		w.walls = append(w.walls, wall.Unix())
+		year, month, day := at.Date()
+		hour, minute, second := at.Clock()
+		w.walls = append(w.walls, time.Date(year, month, day, hour, minute, second, 0, time.UTC).Unix())
 	}
 	return w
 }
