@@ -25,22 +25,22 @@
 //
 // # States
 //
-//	          Run
-//	           │
-//	           v       held: sleep until a hint, or until the leader's lease would end
-//	      ┌─ campaign <────┐
-//	      │    │ └─────────┘
-//	      │    │ granted                              ErrLost, ErrExpired
-//	      │    v                                   ┌──────────────────────────> campaign
-//	      │   lead ── work returns, is stopped, ───┤
-//	      │            resigns, or loses the lease │ Resign; error, panic or nil of the work
-//	 ctx ends                                      ├──────────────────────────> cool down ──> campaign
-//	      │                                        │ ctx ends, ErrStop, permanent fault
-//	      v                                        v
-//	 wait for holds <──────────────────────────────┘
-//	      │
-//	      v
-//	   Run returns
+//	         Run
+//	          │
+//	          v       held: sleep until a hint, or until the leader's lease would end
+//	     ┌─ campaign <────┐
+//	     │    │ └─────────┘
+//	     │    │ granted                              ErrLost, ErrExpired
+//	     │    v                                   ┌──────────────────────────> campaign
+//	     │   lead ── work returns, is stopped, ───┤
+//	     │            resigns, or loses the lease │ Resign; error, panic or nil of the work
+//	ctx ends                                      ├──────────────────────────> cool down ──> campaign
+//	     │                                        │ ctx ends, ErrStop, permanent fault
+//	     v                                        v
+//	wait for holds <──────────────────────────────┘
+//	     │
+//	     v
+//	  Run returns
 //
 // A term ends in this order: the context of lead ends; lead returns; Valid is false; Lost is called; the lease is
 // released; the next campaign begins. When the lease is over first, Valid and Lost come before the return of lead, and

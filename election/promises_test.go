@@ -146,6 +146,44 @@ func TestE4ReleaseWaitsForWorkAndTheLeaseIsRenewedMeanwhile(t *testing.T) {
 	})
 }
 
+func TestE4TermIsOverBeforeItsReleaseIsSent(t *testing.T) {
+	for _, end := range []string{"stop", "resign", "return", "cut"} {
+		t.Run(end, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := run(t, memstore.New(), election.Config{}, func(ctx context.Context, term *election.Term) error {
+					if end == "return" {
+						rest(ctx, time.Second)
+						return nil
+					}
+					return untilEnd(ctx, term)
+				})
+				synctest.Wait()
+				term, released := r.Term(), 0
+				r.wire.follow(func(op string) fault {
+					if op == "release" {
+						if released++; term.Valid() || term.Context().Err() == nil {
+							t.Error("the lease is released while its term is valid")
+						}
+					}
+					return fault{lost: end == "cut"}
+				})
+				switch end {
+				case "stop":
+					r.stop(nil)
+				case "resign":
+					_ = r.Resign(t.Context())
+				}
+				time.Sleep(lease)
+				synctest.Wait()
+				if released == 0 {
+					t.Error("not released")
+				}
+				r.wire.follow(nil)
+			})
+		})
+	}
+}
+
 func TestE5FollowersLeadWhenTheLeaseOfACrashedLeaderEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()

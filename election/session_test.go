@@ -272,6 +272,49 @@ func TestErrEndedGivesANewIDWhileHoldsOnTheOldSessionLiveOn(t *testing.T) {
 	})
 }
 
+func TestIdleFollowerWhoseSessionHasEndedGoesOnUnderAnotherID(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		run(t, s, election.Config{}, untilEnd)
+		synctest.Wait()
+		r := run(t, s, election.Config{}, untilEnd)
+		time.Sleep(time.Minute)
+		id := r.ID()
+		if !alive(t, s, id) {
+			t.Fatal("an idle follower has no session")
+		}
+		if err := r.Leave(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(lease + time.Second)
+		if r.ID() == id || alive(t, s, id) || !alive(t, s, r.ID()) {
+			t.Errorf("ID %s after %s", r.ID(), id)
+		}
+		if n := r.logged("session has ended", "before="+id); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+	})
+}
+
+func TestTermsOfOneReplicaKeepItsIDWhileNothingWasHeld(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		r := run(t, s, election.Config{}, untilEnd)
+		synctest.Wait()
+		id := r.ID()
+		other := run(t, s, election.Config{}, untilEnd)
+		for range 5 {
+			_ = r.Resign(t.Context())
+			time.Sleep(5 * lease) // longer than the session that the lease left behind
+			_ = other.Resign(t.Context())
+			synctest.Wait()
+			if !r.leads() || r.ID() != id || !r.Session().Valid() {
+				t.Fatalf("leads %v, ID %s after %s", r.leads(), r.ID(), id)
+			}
+		}
+	})
+}
+
 func TestSessionIsSuspectAfterASuspendAndAskedForAtOnce(t *testing.T) {
 	for _, answer := range []string{"alive", "ended", "none"} {
 		t.Run(answer, func(t *testing.T) {
