@@ -131,13 +131,39 @@ func TestB71TermComesBeforeTheLeaseEnds(t *testing.T) {
 	}
 }
 
+// TestB71KillComesBeforeAnotherLeads cuts off the store of a command that ignores SIGTERM. When another replica leads,
+// nothing of it is left, whatever it had been told to end for before.
+func TestB71KillComesBeforeAnotherLeads(t *testing.T) {
+	for name, options := range map[string]string{"for its session": "", "for its timeout": " timeout=1s"} {
+		t.Run("told to end "+name, func(t *testing.T) {
+			t.Parallel()
+			server := newGroup(t)
+			proxy := redistest.StartProxy(t, server.Addr())
+			file := write(t, "jobs.cron", "#: name=long"+options+"\n* * * * * * "+stubborn+"\n")
+			run := func(addr string) *process {
+				return start(t, nil, "cron", "--group", "g", "--seconds", "--store", "redis://"+addr, "--lease", "5s", "--grace", "10m", file)
+			}
+			leader := run(proxy.Addr())
+			group := leader.group()
+			follower := run(server.Addr())
+			proxy.Requests.Drop()
+			proxy.Replies.Drop()
+			leader.await("command is told to end")
+			follower.await("msg=elected")
+			if left := living(t, group); len(left) > 0 {
+				t.Errorf("another replica leads, and processes are left: %v", left)
+			}
+		})
+	}
+}
+
 // TestB72SIGINTWhileWaitingToLead stops a follower, and one whose store does not answer.
 func TestB72SIGINTWhileWaitingToLead(t *testing.T) {
 	server := newGroup(t)
 	file := write(t, "jobs.cron", "@daily true\n")
 	proxy := redistest.StartProxy(t, server.Addr())
 	run := func(url string) *process {
-		return start(t, nil, "cron", "--group", "g", "--store", url, "--lease", "10s", file)
+		return start(t, nil, "cron", "--group", "g", "--store", url, "--lease", "60s", file)
 	}
 	leader := run(server.URL())
 	leader.await("msg=elected")
@@ -160,6 +186,7 @@ func TestB72SIGINTWhileWaitingToLead(t *testing.T) {
 	follower = run("redis://" + proxy.Addr())
 	follower.await("store does not answer")
 	stop("a follower without a store")
+	follower.await("leaving without telling it") // giving up the attempt would take a fifth of the lease
 }
 
 // TestOneSignalThatComesTwiceIsOne lets a command end that two signals at once do not interrupt.

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/go-singleton/singleton/store"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -119,5 +122,20 @@ func TestDocumentationNamesEveryFlag(t *testing.T) {
 		if c.Name() != "help" {
 			each(c)
 		}
+	}
+}
+
+// TestSEC9ErrorsAreOneSafeLine reports an error whose text came from a server.
+func TestSEC9ErrorsAreOneSafeLine(t *testing.T) {
+	var stderr bytes.Buffer
+	a := &app{stderr: &stderr}
+	root := a.newRootCommand()
+	status, _, err := root.Find([]string{"status"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := a.report(status, store.Permanent("do this", errors.Join(errors.New("a\x1b[2J\tb"), errors.New("\u202ec\r"))))
+	if want := "singleton: status: a\\x1b[2J b; \\u202ec\\r: do this\n"; code != exitFailed || stderr.String() != want {
+		t.Errorf("exit code %d, got %q, want %q", code, stderr.String(), want)
 	}
 }
