@@ -21,7 +21,7 @@ type Config struct {
 
 	MaxRunning int // runs at once on this replica; 0 is no limit
 
-	Zone      *time.Location // for specs without CRON_TZ=; UTC
+	Zone      *time.Location // for specs without CRON_TZ=; UTC. Not time.Local, which may differ between replicas
 	Logger    *slog.Logger   // nil is silent
 	Callbacks election.Callbacks
 }
@@ -45,6 +45,10 @@ func (c *Config) complete() error {
 	}
 	if c.MaxRunning < 0 {
 		problems = append(problems, fmt.Errorf("scheduler: max running %d is negative", c.MaxRunning))
+	}
+	if c.Zone != nil && c.Zone.String() == "Local" {
+		problems = append(problems, errors.New("scheduler: zone is time.Local, which may be another one on each replica: "+
+			"use time.LoadLocation with its name"))
 	}
 	if c.Lease == 0 {
 		c.Lease = defaultLease
