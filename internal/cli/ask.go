@@ -35,7 +35,7 @@ func (q *asking) zone(a *app) *time.Location {
 
 // ask opens the store and gives fn an inspector of the group and a context that ends soon.
 func (a *app) ask(ctx context.Context, q *asking, fn func(context.Context, *scheduler.Inspector) error) error {
-	if err := q.target.check(); err != nil {
+	if err := q.check(); err != nil {
 		return err
 	}
 	st, err := open(a.choose(q.store), slog.New(slog.DiscardHandler)) // what matters is in the error

@@ -72,7 +72,7 @@ func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
 	if f.grace <= 0 {
 		return usagef("--grace %v is not longer than nothing", f.grace)
 	}
-	file, writable, err := f.reading.readCrontab(path)
+	file, writable, err := f.readCrontab(path)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ entries of each job are kept as cron's --history says.`,
 			return a.history(cmd.Context(), f, job)
 		},
 	}
-	f.asking.register(cmd, "one JSON object a line, for each entry")
+	f.register(cmd, "one JSON object a line, for each entry")
 	flags := cmd.Flags()
 	flags.BoolVar(&f.failed, "failed", false, "only attempts that did not succeed")
 	flags.IntVar(&f.limit, "limit", 50, "most entries to print, the newest")

@@ -89,7 +89,7 @@ func (o *opened) leave() {
 // parseStore reads the URL of a Redis. The errors of the parsers below are not shown: they repeat parts of the URL, and
 // where a password holds a special character those parts can be its own.
 func parseStore(raw string) (opts *redis.Options, name string, err error) {
-	const want = "want redis://[user:password@]host[:port][/database], rediss:// for TLS, unix://path, or memory:"
+	const want = "want redis://[user:password@]host[:port][/database], rediss:// for TLS, memory: or unix://path"
 	scheme, rest, found := strings.Cut(raw, "://")
 	switch {
 	case !found:

@@ -59,10 +59,10 @@ func (p *statusPage) replicas() string {
 	for i, r := range p.Replicas {
 		names[i] = r.ID
 	}
-	switch n := len(names); {
-	case n == 0:
+	switch n := len(names); n {
+	case 0:
 		return "no replicas: start singleton cron --group " + p.Group + " on the machines, or look whether the name is right"
-	case n == 1:
+	case 1:
 		return "1 replica: " + names[0]
 	default:
 		return fmt.Sprintf("%d replicas: %s", n, strings.Join(names, ", "))
