@@ -227,6 +227,7 @@ func (a *attendant) watchLedger(ctx context.Context) {
 	}) && a.memory.lost(at) && !a.leading.Load() {
 		a.log.Warn("the ledger has lost records", "found_token", at.token, "found_number", at.number)
 		a.tell(ctx)
+		a.compareAt = time.Time{} // ends of its runs may be among what was lost
 	}
 }
 

@@ -40,6 +40,23 @@ func TestChaos(t *testing.T) {
 	}
 }
 
+// TestChaosLoss is TestChaos with a store that is wiped, or loses its newest records, again and again: the replicas that
+// remember live through it, and no tick is started twice.
+func TestChaosLoss(t *testing.T) {
+	for seed := *chaosFirst; seed < *chaosFirst+*chaosSeeds; seed++ {
+		if !t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newChaos(t, seed)
+				c.lossy = true
+				c.play(*chaosFor)
+			})
+		}) {
+			t.Logf("go test ./scheduler -run TestChaosLoss -chaos.first %d -chaos.seeds 1 -chaos.log", seed)
+			break
+		}
+	}
+}
+
 // chaos is one group under faults.
 type chaos struct {
 	t       *testing.T
@@ -53,7 +70,10 @@ type chaos struct {
 	nodes   []*node // that are meant to run
 	all     []*node
 	outage  time.Time // nothing reaches the store until then
-	healthy bool      // no more faults
+	healthy bool      // no faults now
+	over    bool      // no more faults at all
+	lossy   bool      // the store loses records
+	lost    time.Time // when it last did
 	counts  map[string]int
 
 	mu       sync.Mutex
@@ -168,9 +188,13 @@ func (c *chaos) play(long time.Duration) {
 	end := time.Now().Add(long)
 	c.bus.after(c.bus.between(time.Second, 5*time.Second), "nemesis", c.nemesis)
 	c.bus.after(0, "watch", c.watch)
+	if c.lossy {
+		c.bus.after(c.bus.between(20*time.Second, 40*time.Second), "calm", c.calm)
+	}
 	for time.Now().Before(end) && c.sound() {
 		c.bus.run(time.Now().Add(time.Second))
 	}
+	c.over = true
 	if c.sound() {
 		c.heal()
 		c.bus.run(time.Now().Add(90 * time.Second))
@@ -351,10 +375,13 @@ func (c *chaos) fate(call call) fate {
 
 // nemesis does harm, and comes back.
 func (c *chaos) nemesis() {
-	if c.healthy {
+	if c.over {
 		return
 	}
 	c.bus.after(c.bus.between(time.Second, 9*time.Second), "nemesis", c.nemesis)
+	if c.healthy {
+		return
+	}
 	if len(c.nodes) == 0 {
 		c.begin()
 		return
@@ -404,6 +431,44 @@ func (c *chaos) nemesis() {
 			c.begin()
 		}
 	}
+}
+
+// calm ends the faults for a while, in the midst of which the store loses records.
+func (c *chaos) calm() {
+	if c.over {
+		return
+	}
+	c.heal()
+	c.bus.after(10*time.Second, "snapshot", func() {
+		restore, before := c.store.Snapshot(), c.leader()
+		wipe := c.bus.chance(0.5)
+		c.bus.after(c.bus.between(0, 2*time.Second), "loss", func() {
+			switch {
+			case c.over:
+				return
+			case wipe:
+				c.say("wipe")
+				c.counts["wipe"]++
+				c.store.Wipe()
+			case c.leader() == before && before != nil:
+				c.say("rollback")
+				c.counts["rollback"]++
+				restore()
+			default:
+				return
+			}
+			c.lost = time.Now()
+			c.mirror.reload(c.store)
+		})
+		c.bus.after(20*time.Second, "faults", func() {
+			if c.over {
+				return
+			}
+			c.say("faults again")
+			c.healthy = false
+			c.bus.after(c.bus.between(20*time.Second, 60*time.Second), "calm", c.calm)
+		})
+	})
 }
 
 func (c *chaos) leader() *node {
@@ -536,7 +601,7 @@ func (c *chaos) enter(e *chaosRun) bool {
 	if old := c.started[key]; old != nil {
 		problems = append(problems, fmt.Sprintf("%s starts on %s and has started on %s", key, e.node.name, old.node.name))
 	}
-	if err := c.mirror.claimed(e.run); err != nil {
+	if err := c.mirror.claimed(e.run); err != nil && (c.lost.IsZero() || time.Since(c.lost) > time.Second) {
 		problems = append(problems, fmt.Sprintf("%s starts on %s without its claim: %v", key, e.node.name, err))
 	}
 	if c.mirror.jobs[e.run.Job].exclusive {
@@ -575,6 +640,9 @@ func (c *chaos) watch() {
 	c.mu.Lock()
 	var problems []string
 	for _, key := range slices.Sorted(maps.Keys(c.active)) {
+		if !c.lost.IsZero() && time.Since(c.lost) < 3*time.Second {
+			break // the replicas learn of the end of their sessions when they refresh them
+		}
 		e := c.active[key]
 		alive := slices.ContainsFunc(replicas, func(r store.Replica) bool { return r.ID == e.run.Replica })
 		if !alive && (e.ctx.Err() == nil || e.run.Valid()) {
@@ -641,6 +709,9 @@ func (c *chaos) reckon() {
 			key := fmt.Sprintf("%s#%d", run, attempt)
 			_, open := c.mirror.records[bucketRun][run]
 			e, ok := told[key]
+			if c.lossy {
+				continue
+			}
 			if !ok && (!open || attempt < len(attempts)) {
 				c.fail("%s was claimed and is neither open nor in history", key)
 			}

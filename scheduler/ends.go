@@ -124,8 +124,8 @@ func (b *book) giveUp(ctx context.Context, j *jobState, rec *runRecord, now time
 	if err != nil {
 		return err
 	}
-	if last != nil && last.Note == "" {
-		b.note(j, last, "not run again: older than the window")
+	if last != nil {
+		b.note(j, last, strings.TrimPrefix(last.Note+"; not run again: older than the window", "; "))
 	}
 	b.closeRun(j, rec, now)
 	return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/go-singleton/singleton/store"
 )
 
-// found waits, where there is no ledger, for what other replicas may remember of one: those who have led look at the
-// ledger's position at least every half lease. It returns the records of the new ledger.
-func (l *leader) found(ctx context.Context, lost *recall, jobs, runs []store.Record) (newJobs, newRuns []store.Record, err error) {
+// gather waits, where there is no ledger, for what other replicas may remember of one: those who have led look at the
+// ledger's position at least every half lease. It returns what the new ledger is to hold.
+func (l *leader) gather(ctx context.Context, lost *recall, jobs, runs []store.Record) (*recall, error) {
 	b := l.book
 	all := newRecall(position{})
 	for _, r := range jobs {
@@ -31,7 +31,7 @@ func (l *leader) found(ctx context.Context, lost *recall, jobs, runs []store.Rec
 		l.scheduler.inbox.Store(false)
 		inbox, err := b.read(ctx, store.InboxBucket)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, r := range inbox {
 			if m, err := decodeMessage(r.Value); err == nil && m.Kind == kindMemory {
@@ -43,10 +43,10 @@ func (l *leader) found(ctx context.Context, lost *recall, jobs, runs []store.Rec
 			break
 		}
 		if !l.doze(ctx, min(left, l.term.Lease().TTL/3)) {
-			return nil, nil, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
-	return records(all.Jobs), records(all.Runs), nil
+	return all, nil
 }
 
 func records(from map[string]json.RawMessage) []store.Record {

@@ -84,7 +84,7 @@ func (l *leader) act(ctx context.Context, m *message, now time.Time) error {
 	}
 	l.book.log.Warn("a replica remembers records of the ledger", "remembered_token", m.Memory.Token,
 		"remembered_number", m.Memory.Number)
-	return l.restore(m.Memory, now)
+	return l.restore(ctx, m.Memory, now)
 }
 
 // forgetSeen drops the IDs of messages that were acted on long ago.

@@ -32,6 +32,7 @@ type leader struct {
 	waiting   map[*jobState]bool
 
 	start   time.Time // of the term
+	found   position  // how far the ledger had got before it
 	wall    time.Time // the wall clock at the last step
 	at      time.Time // what that step took for now
 	adopted int       // version of the scheduler's jobs that the book has

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -11,8 +12,8 @@ import (
 // skipRestored is the reason of ticks that were dealt with before the store lost their records.
 const skipRestored = "restored"
 
-// restore raises the watermarks of an existing ledger to those of a memory that knows more.
-func (l *leader) restore(from *recall, now time.Time) error {
+// restore brings into an existing ledger what a memory knows more: later watermarks, and claims.
+func (l *leader) restore(ctx context.Context, from *recall, now time.Time) error {
 	b := l.book
 	for _, name := range slices.Sorted(maps.Keys(from.Jobs)) {
 		theirs, err := decodeJob(store.Record{Key: name, Value: from.Jobs[name]})
@@ -35,7 +36,7 @@ func (l *leader) restore(from *recall, now time.Time) error {
 		}
 		l.revisit(j)
 	}
-	return b.flush()
+	return l.restoreClaims(ctx, from)
 }
 
 // raise passes over the ticks that another record of the job says were dealt with.
@@ -56,13 +57,22 @@ func (l *leader) raise(j *jobState, to *jobRecord, now time.Time) {
 	l.book.putJob(j)
 }
 
-// restoreRuns replaces the open runs of a ledger that has gone back by those of this leader's newer memory. They come back
-// only to be closed, and those of which it knows that they had ended do not wait for an end that was lost.
-func (l *leader) restoreRuns(from *recall, now time.Time) error {
+// restoreClaims brings back the open runs that were claimed after the ledger that this leader has found: its claims were
+// lost, and they come back only to be closed. One whose end has come already stands in history.
+func (l *leader) restoreClaims(ctx context.Context, from *recall) error {
 	b := l.book
 	for _, id := range slices.Sorted(maps.Keys(from.Runs)) {
 		rec, err := decodeRun(store.Record{Key: id, Value: from.Runs[id]})
-		if err != nil || b.runs[id] != nil {
+		if err != nil || b.runs[id] != nil || rec.waits() || !l.found.before(position{rec.Token, rec.Number}) {
+			continue
+		}
+		ended, err := b.find(ctx, rec.Job, func(h *Entry) bool {
+			return h.RunID == id && h.Token == rec.Token && h.Number == rec.Number
+		})
+		if err != nil {
+			return err
+		}
+		if ended != nil {
 			continue
 		}
 		if err := b.step(); err != nil {
@@ -74,9 +84,18 @@ func (l *leader) restoreRuns(from *recall, now time.Time) error {
 			j.open++
 		}
 	}
+	return b.flush()
+}
+
+// closeEnded closes the open runs of which this leader's memory, which is newer than the ledger, says that they had ended.
+// Who executed them can tell how; where nobody can, they do not wait for an end that was lost, and are not run again.
+func (l *leader) closeEnded(from *recall, now time.Time) error {
+	b := l.book
 	for _, id := range slices.Sorted(maps.Keys(b.runs)) {
 		rec := b.runs[id]
-		if _, open := from.Runs[id]; open || l.scheduler.runner.again(rec.claim()) {
+		_, open := from.Runs[id]
+		_, ended := l.scheduler.runner.owns(rec.claim())
+		if open || ended || l.scheduler.runner.again(rec.claim()) || l.alive[rec.Replica] {
 			continue
 		}
 		if err := b.step(); err != nil {

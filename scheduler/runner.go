@@ -43,9 +43,9 @@ type activeRun struct {
 // report is the end of a run that the ledger may not know yet.
 type report struct {
 	entry   Entry
-	message string // ID of the message that tells it, drawn for the first post: the same each time, so that it counts once
+	message string    // ID of the message that tells it, drawn for the first post: the same each time, so that it counts once
 	posted  time.Time // when it was put into the inbox; zero before
-	release func() // lets the session go; called once the end is in the store
+	release func()    // lets the session go; called once the end is in the store
 }
 
 func (r *report) key() claimKey {

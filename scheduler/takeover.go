@@ -18,6 +18,7 @@ func (l *leader) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.found = at
 	if err := l.lookSessions(ctx); err != nil {
 		return err
 	}
@@ -62,9 +63,11 @@ func (l *leader) takeOver(ctx context.Context) error {
 			"remembered_number", lost.Number, "found_token", at.token, "found_number", at.number)
 	}
 	if len(marker) == 0 {
-		if jobs, runs, err = l.found(ctx, lost, jobs, runs); err != nil {
+		all, err := l.gather(ctx, lost, jobs, runs)
+		if err != nil {
 			return err
 		}
+		jobs, runs, l.found = records(all.Jobs), records(all.Runs), all.position()
 	}
 	if err := b.load(jobs, runs); err != nil {
 		return err
@@ -74,8 +77,8 @@ func (l *leader) takeOver(ctx context.Context) error {
 	if len(marker) == 0 {
 		err = l.write(now)
 	} else if lost != nil {
-		if err = l.restore(lost, now); err == nil {
-			err = l.restoreRuns(lost, now)
+		if err = l.restore(ctx, lost, now); err == nil {
+			err = l.closeEnded(lost, now)
 		}
 	}
 	if err != nil {

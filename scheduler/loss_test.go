@@ -1,0 +1,241 @@
+package scheduler
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// once fails when a tick of the job was started twice as a first attempt.
+func (c *cluster) once(t *testing.T, job string) {
+	t.Helper()
+	seen := make(map[string]string)
+	for _, e := range c.executions(job) {
+		if e.run.Attempt > 1 {
+			continue
+		}
+		if other, ok := seen[e.run.ID()]; ok {
+			t.Errorf("%s started on %s and on %s", e.run.ID(), other, e.replica.name)
+		}
+		seen[e.run.ID()] = e.replica.name
+	}
+}
+
+// leader returns the replica that holds the lease.
+func (c *cluster) leader(t *testing.T) *replica {
+	t.Helper()
+	for _, r := range c.replicas {
+		if r.leads() {
+			return r
+		}
+	}
+	t.Fatal("nobody leads")
+	return nil
+}
+
+// delay makes every acquire of a replica take so long that another one wins.
+func (c *cluster) delay(name string) {
+	c.script.follow(func(call call) fate {
+		if call.replica == name && call.op == "acquire" {
+			return fate{request: 3 * time.Second}
+		}
+		return fate{}
+	})
+}
+
+func TestB57WipedStore(t *testing.T) {
+	jobs := []Job{
+		{Name: "ticks", Spec: "* * * * * *", CatchUp: CatchUpAll},
+		{Name: "rare", Spec: "0 */5 * * * *", CatchUp: CatchUpAll},
+		{Name: "long", Spec: "8 * * * * *", OnInterrupt: InterruptRerun, Do: takes(30 * time.Second)},
+		{Name: "record", Spec: "8 * * * * *", Do: takes(30 * time.Second)},
+	}
+	for _, tt := range []struct{ name, slow, leads string }{
+		{"a replica that has led leads next", "r2", "r1"},
+		{"a replica that has never led leads next", "r1", "r2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster) {
+				c.start("r1", nil, jobs...)
+				c.start("r2", nil, jobs...)
+				time.Sleep(10500 * time.Millisecond)
+				c.delay(tt.slow)
+				c.store.Wipe()
+				// The watermark of the ticks does not come back to what it was when r2, or r1, began.
+				time.Sleep(10 * time.Second)
+				c.script.follow(nil)
+				if l := c.leader(t); l.name != tt.leads {
+					t.Errorf("%s leads", l.name)
+				}
+				time.Sleep(10 * time.Second)
+				c.once(t, "ticks")
+				equal(t, "rare", c.started("rare"), nil)
+				first := c.executions("ticks")[10].run
+				if want := day2000().Add(11 * time.Second); !first.Tick.Equal(want) || first.Reason != ReasonCatchUp {
+					t.Errorf("after the wipe the first tick is %v, %s, want %v", first.Tick, first.Reason, want)
+				}
+				equal(t, "long", c.started("long"), []string{"r1 00:00:08#1 schedule", tt.leads + " 00:00:08#2 rerun"})
+				equal(t, "record", c.history("record"), []string{"00:00:08#1 schedule interrupted"})
+				runs := c.executions("long")
+				if runs[1].at.Before(runs[0].over) {
+					t.Errorf("the second attempt started at %v, the first ended at %v", runs[1].at, runs[0].over)
+				}
+			})
+		})
+	}
+}
+
+// Of several memories the later watermark counts, and the runs of the newest.
+func TestB57SeveralMemories(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		jobs := []Job{{Name: "ticks", Spec: "* * * * * *", CatchUp: CatchUpAll}, {Name: "long", Spec: "2 * * * * *", Do: takes(2 * time.Second)}}
+		r1 := c.start("r1", nil, jobs...)
+		time.Sleep(3500 * time.Millisecond)
+		c.start("r2", nil, jobs...)
+		if err := r1.Resign(t.Context()); err != nil { // r1 remembers 3 s and an open run
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Second)
+		if l := c.leader(t); l.name != "r2" { // r2 remembers 10 s, and that the run has ended
+			t.Fatalf("%s leads", l.name)
+		}
+		c.start("r3", nil, jobs...)
+		c.script.follow(func(call call) fate {
+			if call.op == "acquire" && call.replica != "r3" {
+				return fate{request: 200 * time.Millisecond}
+			}
+			return fate{}
+		})
+		c.store.Wipe()
+		time.Sleep(10 * time.Second)
+		if l := c.leader(t); l.name != "r3" {
+			t.Fatalf("%s leads", l.name)
+		}
+		c.once(t, "ticks")
+		if got := c.executions("ticks")[10].run.Tick; !got.Equal(day2000().Add(11 * time.Second)) {
+			t.Errorf("after the wipe the first tick is %v", got)
+		}
+		equal(t, "long", c.started("long"), []string{"r1 00:00:02#1 schedule"})
+		equal(t, "history of long", c.history("long"), nil) // it was lost
+		if runs := c.records(bucketRun); len(runs) != 0 {
+			t.Errorf("open runs %v", runs)
+		}
+	})
+}
+
+func TestB57NobodyRemembers(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		job := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}
+		r1 := c.start("r1", nil, job)
+		c.start("r2", nil, job)
+		time.Sleep(5500 * time.Millisecond)
+		r1.kill()
+		c.store.Wipe()
+		time.Sleep(6 * time.Second)
+		// One lease and a second of waiting for memories; a job that nobody remembers starts from now.
+		equal(t, "starts", c.started("a")[5:], []string{"r2 00:00:10#1 schedule", "r2 00:00:11#1 schedule"})
+	})
+}
+
+// A memory that is spread over several messages.
+func TestB57ManyJobs(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		var jobs []Job
+		for i := range 400 {
+			jobs = append(jobs, Job{Name: strings.Repeat("x", 100) + string(rune('a'+i%26)) + time.Duration(i).String(), Spec: "*/10 * * * * *", CatchUp: CatchUpAll})
+		}
+		c.start("r1", nil, jobs...)
+		c.start("r2", nil, jobs...)
+		time.Sleep(15 * time.Second)
+		if n := len(c.replicas[0].memory.all().parts()); n < 3 {
+			t.Fatalf("%d messages, too few for this test", n)
+		}
+		c.delay("r1")
+		c.store.Wipe()
+		time.Sleep(10 * time.Second)
+		for _, j := range jobs {
+			if n := len(c.executions(j.Name)); n != 2 {
+				t.Fatalf("job %s has run %d times, want at 10 and at 20 s", j.Name, n)
+			}
+			c.once(t, j.Name)
+		}
+	})
+}
+
+// The store comes back without its newest records, the lease among what it has kept.
+func TestLostTailIsRestored(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lone bool // no other replica
+	}{{"the same leader", true}, {"the next leader", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster) {
+				jobs := []Job{
+					{Name: "ticks", Spec: "* * * * * *", CatchUp: CatchUpAll, OnInterrupt: InterruptRerun, Do: takes(100 * time.Millisecond)},
+					{Name: "ended", Spec: "8 * * * * *", OnInterrupt: InterruptRerun, Do: takes(1800 * time.Millisecond)},
+					{Name: "going", Spec: "8 * * * * *", OnInterrupt: InterruptRerun, Do: takes(5 * time.Second)},
+				}
+				lease := func(cfg *Config) { cfg.Lease = 6 * time.Second } // what comes back outlives the outage
+				c.start("r1", lease, jobs...)
+				if !tt.lone {
+					c.start("r2", lease, jobs...)
+				}
+				time.Sleep(8500 * time.Millisecond)
+				restore := c.store.Snapshot() // "ended" and "going" are open
+				time.Sleep(2200 * time.Millisecond)
+				restore() // "ended" has ended, and its end is lost, like two ticks
+				time.Sleep(8500 * time.Millisecond)
+				c.once(t, "ticks")
+				equal(t, "ended", c.started("ended"), []string{"r1 00:00:08#1 schedule"})
+				equal(t, "history of ended", c.history("ended"), []string{"00:00:08#1 schedule succeeded"})
+				equal(t, "going", c.started("going"), []string{"r1 00:00:08#1 schedule"})
+				equal(t, "history of going", c.history("going"), []string{"00:00:08#1 schedule succeeded"})
+				if runs := c.records(bucketRun); len(runs) != 0 {
+					t.Errorf("open runs %v", runs)
+				}
+				if !slices.Contains(c.history("ticks"), "00:00:09-00:00:10 ×2 restored") {
+					t.Errorf("history of ticks: %v", c.history("ticks"))
+				}
+				if n := len(c.executions("ticks")); n != 18 && n != 19 {
+					t.Errorf("%d ticks were run in 19 s", n)
+				}
+			})
+		})
+	}
+}
+
+// A wiped store whose new leader died while it made the ledger: the next one begins again.
+func TestHalfMadeLedgerIsMadeAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		var jobs []Job
+		for i := range 200 { // several commits
+			jobs = append(jobs, Job{Name: "j" + time.Duration(i).String(), Spec: "*/10 * * * * *", CatchUp: CatchUpAll})
+		}
+		c.start("r1", nil, jobs...)
+		r2 := c.start("r2", nil, jobs...)
+		c.start("r3", nil, jobs...)
+		time.Sleep(15 * time.Second)
+		c.script.follow(func(call call) fate {
+			switch {
+			case call.op == "acquire" && call.replica != "r2":
+				return fate{request: 200 * time.Millisecond}
+			case call.replica == "r2" && call.op == "commit" && strings.HasSuffix(call.about, " 2"):
+				r2.kill()
+				return fate{err: errGone}
+			}
+			return fate{}
+		})
+		c.store.Wipe()
+		time.Sleep(20 * time.Second)
+		if len(c.records(bucketLedger)) != 1 || c.leader(t) == r2 {
+			t.Fatalf("marker %v, leader %v", c.records(bucketLedger), c.leader(t).name)
+		}
+		for _, j := range jobs {
+			c.once(t, j.Name)
+			if n := len(c.executions(j.Name)); n != 3 {
+				t.Errorf("job %s has run %d times, want at 10, 20 and 30 s", j.Name, n)
+			}
+		}
+	})
+}
