@@ -165,9 +165,9 @@ var callRules = []rule{
 	}},
 	{name: "Close ends what watches", check: func(e *env) {
 		w := e.watch("g", store.LeaseFree)
-		w.await(e.T)
+		w.await(e)
 		e.must(e.s.Close())
-		w.none(e.T)
+		w.none(e)
 	}},
 	{name: "the nonce is in no text", check: func(e *env) {
 		l := e.lead("a", "s3cret")

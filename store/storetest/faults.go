@@ -212,10 +212,10 @@ var moreFaultRules = []rule{
 		faulty.Next(Watch, RequestLost, Delayed, Duplicated)
 		e.s = faulty
 		lost, delayed, doubled := e.watch("g", store.LeaseFree), e.watch("g", store.LeaseFree), e.watch("g", store.LeaseFree)
-		doubled.await(e.T)
-		doubled.await(e.T)
-		lost.none(e.T)
-		delayed.none(e.T)
+		doubled.await(e)
+		doubled.await(e)
+		lost.none(e)
+		delayed.none(e)
 		e.until(func() bool { faulty.Deliver(); return len(*delayed) > 0 })
 		e.release(e.lead("a", "n1")) // and what a hint is about happens without it
 		e.lead("b", "n2")

@@ -45,7 +45,9 @@ func Run(t *testing.T, h Harness) {
 					continue
 				}
 				t.Run(r.name, func(t *testing.T) {
-					r.check(&env{T: t, ctx: t.Context(), s: h.Open(t), harness: h})
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					r.check(&env{T: t, ctx: ctx, s: h.Open(t), harness: h})
 				})
 			}
 		})
@@ -62,6 +64,8 @@ type rule struct {
 const (
 	long  = time.Minute           // does not end while a rule is checked
 	short = 60 * time.Millisecond // ends while a rule is checked
+
+	patience = 30 * time.Second // of a rule with a store that leaves it waiting
 )
 
 // env is a rule under check: a store, and calls that fail the test where the rule takes their success for granted.
@@ -114,7 +118,7 @@ func (e *env) eventually(c store.Candidate) store.Lease {
 		if !ok {
 			e.Fatalf("acquire by %s: %v", c.ID, err)
 		}
-		<-time.After(held.Leader.Remaining + time.Millisecond)
+		e.wait(held.Leader.Remaining + time.Millisecond)
 	}
 }
 
@@ -195,15 +199,20 @@ func (e *env) state() string {
 		leader.Replica, leader.Token, e.ids(), token, number, e.records("job"), e.records("inbox"))
 }
 
-// until waits for what comes by itself; a test that waits in vain ends with its time limit.
+// until waits for what comes by itself.
 func (e *env) until(come func() bool) {
 	e.Helper()
 	for !come() {
-		select {
-		case <-time.After(time.Millisecond):
-		case <-e.ctx.Done():
-			e.Fatal("it did not come")
-		}
+		e.wait(time.Millisecond)
+	}
+}
+
+func (e *env) wait(d time.Duration) {
+	e.Helper()
+	select {
+	case <-time.After(d):
+	case <-e.ctx.Done():
+		e.Fatalf("waited for %v in vain", patience)
 	}
 }
 

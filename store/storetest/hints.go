@@ -3,53 +3,52 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"testing"
 
 	"github.com/go-singleton/singleton/store"
 )
 
 var hintRules = []rule{
 	{name: "a hint comes when the subscription stands", check: func(e *env) {
-		e.watch("g", store.LeaseFree).await(e.T)
-		e.watch("g", store.InboxFilled).await(e.T)
-		e.watch("g", store.LeaseFree).await(e.T) // also to one that joins a subscription that stands
+		e.watch("g", store.LeaseFree).await(e)
+		e.watch("g", store.InboxFilled).await(e)
+		e.watch("g", store.LeaseFree).await(e) // also to one that joins a subscription that stands
 	}},
 	{name: "B13 a release wakes every follower", check: func(e *env) {
 		first, second := e.watch("g", store.LeaseFree), e.watch("g", store.LeaseFree)
 		l := e.lead("a", "n1")
-		first.settle(e.T)
-		second.settle(e.T)
+		first.settle(e)
+		second.settle(e)
 		e.release(l)
-		first.await(e.T)
-		second.await(e.T)
+		first.await(e)
+		second.await(e)
 	}},
 	{name: "a message wakes the leader", check: func(e *env) {
 		w := e.watch("g", store.InboxFilled)
-		w.settle(e.T)
+		w.settle(e)
 		e.post("1", "one")
-		w.await(e.T)
+		w.await(e)
 	}},
 	{name: "a hint is no grant", check: func(e *env) {
 		w := e.watch("g", store.LeaseFree)
 		l := e.lead("a", "n1")
-		w.settle(e.T)
+		w.settle(e)
 		e.release(l)
 		e.lead("b", "n2")
-		w.await(e.T)
+		w.await(e)
 		e.equal(e.held("g", candidate("c", "n3")).Replica, "b")
 	}},
 	{name: "hints are of one topic and group", check: func(e *env) {
 		other := []*hints{e.watch("h", store.LeaseFree), e.watch("g", store.InboxFilled), e.watch("g.", store.LeaseFree)}
 		w := e.watch("g", store.LeaseFree)
 		l := e.lead("a", "n1")
-		w.settle(e.T)
+		w.settle(e)
 		for _, o := range other {
-			o.settle(e.T)
+			o.settle(e)
 		}
 		e.release(l)
-		w.await(e.T)
+		w.await(e)
 		for _, o := range other {
-			o.none(e.T)
+			o.none(e)
 		}
 	}},
 	{name: "hints end with their context and others go on", check: func(e *env) {
@@ -57,15 +56,15 @@ var hintRules = []rule{
 		ended := make(hints, 100)
 		e.must(e.s.Watch(ctx, "g", store.LeaseFree, ended.hint))
 		w := e.watch("g", store.LeaseFree)
-		ended.settle(e.T)
-		w.settle(e.T)
+		ended.settle(e)
+		w.settle(e)
 		cancel()
 		round := 0
 		e.until(func() bool { // the store may see the end a moment later
 			round++
 			ended.drain()
 			e.release(e.lead("a", fmt.Sprintf("n%d", round)))
-			w.await(e.T)
+			w.await(e)
 			return len(ended) == 0
 		})
 	}},
@@ -74,7 +73,7 @@ var hintRules = []rule{
 			ctx, cancel := context.WithCancel(e.ctx)
 			w := make(hints, 100)
 			e.must(e.s.Watch(ctx, "g", store.LeaseFree, w.hint))
-			w.await(e.T)
+			w.await(e)
 			cancel()
 		}
 	}},
@@ -98,19 +97,19 @@ func (e *env) watch(group string, t store.Topic) *hints {
 }
 
 // await waits for a hint.
-func (h hints) await(t *testing.T) {
-	t.Helper()
+func (h hints) await(e *env) {
+	e.Helper()
 	select {
 	case <-h:
-	case <-t.Context().Done():
-		t.Fatal("no hint came")
+	case <-e.ctx.Done():
+		e.Fatal("no hint came")
 	}
 }
 
 // settle waits until the subscription stands and forgets what has come so far.
-func (h hints) settle(t *testing.T) {
-	t.Helper()
-	h.await(t)
+func (h hints) settle(e *env) {
+	e.Helper()
+	h.await(e)
 	h.drain()
 }
 
@@ -121,9 +120,9 @@ func (h hints) drain() {
 }
 
 // none checks that nothing has come.
-func (h hints) none(t *testing.T) {
-	t.Helper()
+func (h hints) none(e *env) {
+	e.Helper()
 	if n := len(h); n > 0 {
-		t.Fatalf("%d hints came that are not for this watcher", n)
+		e.Fatalf("%d hints came that are not for this watcher", n)
 	}
 }

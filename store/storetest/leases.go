@@ -39,6 +39,7 @@ var leaseRules = []rule{
 	{name: "B6 owners whose names run into each other are told apart", check: func(e *env) {
 		l := e.lead("worker-1", "0.x")
 		e.held("g", candidate("worker-10", ".x"))
+		e.held("g", candidate("worker-10", "0.x")) // also with the nonce of the other
 		for _, other := range []store.Lease{
 			{Group: "g", Replica: "worker-10", Nonce: ".x", Token: l.Token, Grant: l.Grant},
 			{Group: "g", Replica: "worker-1", Nonce: "0", Token: l.Token, Grant: l.Grant},
