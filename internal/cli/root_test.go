@@ -64,7 +64,7 @@ func TestCronRefusesWhatTheSchedulerRefuses(t *testing.T) {
 		flags  []string
 		stderr string
 	}{
-		{[]string{"--lease", "100ms"}, "lease of 100ms is shorter than 500ms"},
+		{[]string{"--lease", "100ms"}, "lease of 100ms"},
 		{[]string{"--id", "a b"}, `replica name "a b" is not valid`},
 		{[]string{"--history", "10001"}, "history 10001 is out of range"},
 		{[]string{"--max-running", "-1"}, "max running -1 is negative"},
