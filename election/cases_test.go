@@ -34,15 +34,15 @@ func TestB1StoreAcceptsAndNeverAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
 		begun := time.Now()
-		var ended time.Duration
+		var ended shared[time.Duration]
 		r := run(t, deaf{s, begun.Add(time.Second)}, election.Config{}, func(ctx context.Context, _ *election.Term) error {
 			<-ctx.Done()
-			ended = time.Since(begun)
+			ended.set(time.Since(begun))
 			return context.Cause(ctx)
 		})
-		await(t, lease, "context ends", func() bool { return ended != 0 })
-		if ended != span {
-			t.Errorf("ended after %v, want %v", ended, span)
+		await(t, lease, "context ends", func() bool { return ended.get() != 0 })
+		if ended.get() != span {
+			t.Errorf("ended after %v, want %v", ended.get(), span)
 		}
 		r.stop(nil)
 	})
@@ -374,9 +374,9 @@ func TestB10BrokenWorkGivesAnotherItsTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := memstore.New()
-				terms := 0
+				var terms atomic.Int64
 				r := run(t, s, election.Config{}, func(ctx context.Context, term *election.Term) error {
-					if terms++; terms > 100 {
+					if terms.Add(1) > 100 {
 						return untilEnd(ctx, term) // it does not cool down: end this bubble all the same
 					}
 					return broken(ctx, term)
@@ -389,8 +389,8 @@ func TestB10BrokenWorkGivesAnotherItsTurn(t *testing.T) {
 					t.Errorf("log: %s", r.logs.String())
 				}
 				time.Sleep(2 * time.Minute) // alone it tries again and again, less and less often
-				if terms < 3 || terms > 8 {
-					t.Fatalf("%d terms in two minutes", terms)
+				if n := terms.Load(); n < 3 || n > 8 {
+					t.Fatalf("%d terms in two minutes", n)
 				}
 				sound := run(t, s, election.Config{}, untilEnd)
 				await(t, lease, "another leads", sound.leads)
@@ -406,10 +406,10 @@ func TestB10BrokenWorkGivesAnotherItsTurn(t *testing.T) {
 func TestB10EachFollowerLeadsBeforeTheBrokenOneAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
-		var order []string
+		var order shared[[]string]
 		for _, id := range []string{"a", "b", "c"} {
 			run(t, s, election.Config{ID: id}, func(ctx context.Context, term *election.Term) error {
-				if order = append(order, id); len(order) > 100 {
+				if order.set(append(order.get(), id)); len(order.get()) > 100 {
 					return untilEnd(ctx, term)
 				}
 				return errors.New("broken")
@@ -417,8 +417,8 @@ func TestB10EachFollowerLeadsBeforeTheBrokenOneAgain(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond)
 		synctest.Wait()
-		if slices.Sort(order); !slices.Equal(order, []string{"a", "b", "c"}) {
-			t.Errorf("order %v", order)
+		if got := slices.Sorted(slices.Values(order.get())); !slices.Equal(got, []string{"a", "b", "c"}) {
+			t.Errorf("order %v", got)
 		}
 	})
 }
@@ -531,35 +531,35 @@ func TestB13ReleaseBetweenAcquireAndSubscription(t *testing.T) {
 func TestB18LeaderIsSuspendedPastItsLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
-		effects, past, terms := 0, 0, 0
-		var commit error
+		var effects, past, terms atomic.Int64
+		var commit shared[error]
 		r := run(t, s, election.Config{}, func(ctx context.Context, term *election.Term) error {
-			if terms++; terms > 1 {
+			if terms.Add(1) > 1 {
 				return untilEnd(ctx, term)
 			}
 			for term.Valid() && context.Cause(ctx) != context.Canceled { // it heeds a stop, and else only Valid
-				effects++
+				effects.Add(1)
 				time.Sleep(10 * time.Millisecond)
 			}
 			if ctx.Err() == nil {
 				t.Error("Valid is false, and the context goes on")
 			}
 			if !term.Valid() {
-				past++
-				commit = s.Commit(t.Context(), term.Lease(), 1, nil)
+				past.Add(1)
+				commit.set(s.Commit(t.Context(), term.Lease(), 1, nil))
 			}
 			return context.Cause(ctx)
 		})
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
-		before := effects
+		before := effects.Load()
 		// The machine sleeps: its wall clock and the store's go on, its monotonic clock and its timers do not.
 		r.ahead.Store(int64(2 * lease))
 		s.SetClockOffset(2 * lease)
 		time.Sleep(10 * time.Millisecond)
 		synctest.Wait()
-		if effects != before || past != 1 || commit == nil {
-			t.Errorf("%d effects after the lease, commit %v", effects-before, commit)
+		if n := effects.Load() - before; n != 0 || past.Load() != 1 || commit.get() == nil {
+			t.Errorf("%d effects after the lease, commit %v", n, commit.get())
 		}
 		if got := r.seen(); !strings.Contains(got, election.ErrExpired.Error()) {
 			t.Errorf("callbacks: %s", got)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,21 +21,22 @@ func TestE2ContextEndsBeforeTheLeaseCanWhateverTheStoreDoes(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := memstore.New()
 				begun := time.Now()
-				var ended time.Time
-				var cause error
+				var ended shared[time.Time]
+				var cause shared[error]
 				r := run(t, s, election.Config{}, func(ctx context.Context, term *election.Term) error {
 					<-ctx.Done()
-					ended, cause = time.Now(), context.Cause(ctx)
+					ended.set(time.Now())
+					cause.set(context.Cause(ctx))
 					if term.Valid() || term.Remaining() != 0 || term.Context().Err() == nil {
 						t.Error("the term is valid without its context")
 					}
-					return cause
+					return nil
 				})
 				synctest.Wait()
 				r.wire.follow(func(string) fault { return f })
-				await(t, lease, "context ends", func() bool { return cause != nil })
-				if got := ended.Sub(begun); got != span || cause != election.ErrExpired {
-					t.Errorf("ended after %v with %v, want %v with ErrExpired", got, cause, span)
+				await(t, lease, "context ends", func() bool { return cause.get() != nil })
+				if got := ended.get().Sub(begun); got != span || cause.get() != election.ErrExpired {
+					t.Errorf("ended after %v with %v, want %v with ErrExpired", got, cause.get(), span)
 				}
 				r.wire.follow(nil)
 				r.stop(nil)
@@ -63,14 +65,12 @@ func TestE2DeadlineCountsFromTheSendingOfTheLastRenewal(t *testing.T) {
 func TestE3TokensGrowThroughLossOfDataAndClocksSetBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
-		var last uint64
-		terms := 0
+		var last, terms atomic.Uint64
 		lead := func(ctx context.Context, term *election.Term) error {
-			if term.Token() <= last {
-				t.Errorf("token %d after %d", term.Token(), last)
+			if before := last.Swap(term.Token()); term.Token() <= before {
+				t.Errorf("token %d after %d", term.Token(), before)
 			}
-			last = term.Token()
-			terms++
+			terms.Add(1)
 			return untilEnd(ctx, term)
 		}
 		for range 3 {
@@ -84,8 +84,8 @@ func TestE3TokensGrowThroughLossOfDataAndClocksSetBack(t *testing.T) {
 			s.Wipe()
 		}
 		time.Sleep(time.Minute)
-		if terms < 20 {
-			t.Errorf("%d terms", terms)
+		if terms.Load() < 20 {
+			t.Errorf("%d terms", terms.Load())
 		}
 	})
 }
@@ -94,16 +94,16 @@ func TestE3TokensGrowWhenTheGroupMovesToAnotherStore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		old, next := memstore.New(), memstore.New()
 		old.SetClockOffset(time.Hour) // its tokens are ahead
-		var tokens []uint64
+		var tokens shared[[]uint64]
 		r := run(t, old, election.Config{}, func(ctx context.Context, term *election.Term) error {
-			tokens = append(tokens, term.Token())
+			tokens.set(append(tokens.get(), term.Token()))
 			return untilEnd(ctx, term)
 		})
 		time.Sleep(time.Second)
 		r.wire.moveTo(next)
 		time.Sleep(time.Minute)
-		if len(tokens) != 2 || tokens[1] <= tokens[0] {
-			t.Errorf("tokens %v", tokens)
+		if got := tokens.get(); len(got) != 2 || got[1] <= got[0] {
+			t.Errorf("tokens %v", got)
 		}
 	})
 }
@@ -111,21 +111,21 @@ func TestE3TokensGrowWhenTheGroupMovesToAnotherStore(t *testing.T) {
 func TestE4ReleaseWaitsForWorkAndTheLeaseIsRenewedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
-		var returned time.Time
+		var returned shared[time.Time]
 		leader := run(t, s, election.Config{ID: "leader"}, func(ctx context.Context, term *election.Term) error {
 			<-ctx.Done()
 			time.Sleep(3 * lease) // it takes its time
 			if !term.Valid() || term.Context().Err() != nil {
 				t.Error("the lease is over although the store answers")
 			}
-			returned = time.Now()
+			returned.set(time.Now())
 			return nil
 		})
 		synctest.Wait()
-		var took time.Duration
+		var took shared[time.Duration]
 		follower := run(t, s, election.Config{ID: "follower"}, func(ctx context.Context, term *election.Term) error {
-			took = time.Since(returned)
-			if returned.IsZero() {
+			took.set(time.Since(returned.get()))
+			if returned.get().IsZero() {
 				t.Error("two lead")
 			}
 			return untilEnd(ctx, term)
@@ -133,8 +133,8 @@ func TestE4ReleaseWaitsForWorkAndTheLeaseIsRenewedMeanwhile(t *testing.T) {
 		time.Sleep(time.Minute)
 		leader.stop(errors.New("enough"))
 		await(t, 4*lease, "the follower leads", follower.leads)
-		if took != 0 {
-			t.Errorf("took over %v after the work had returned", took)
+		if took.get() != 0 {
+			t.Errorf("took over %v after the work had returned", took.get())
 		}
 		<-leader.done
 		if leader.err != nil {

@@ -170,3 +170,21 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 	return ctx.Err() == nil
 }
+
+// shared is a value that the work writes and the test reads.
+type shared[T any] struct {
+	mu sync.Mutex
+	v  T
+}
+
+func (s *shared[T]) set(v T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.v = v
+}
+
+func (s *shared[T]) get() T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.v
+}

@@ -71,7 +71,7 @@ func TestWatchYieldsTheLeaderAndEachChange(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		expect("<>")
 		b.wire.follow(nil)
-		time.Sleep(6 * time.Second)
+		time.Sleep(lease)
 		expect("<b>")
 	})
 }

@@ -53,6 +53,13 @@ func (w *wire) moveTo(s store.Store) {
 	w.Store = s
 }
 
+// to returns the store it leads to.
+func (w *wire) to() store.Store {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Store
+}
+
 // count returns how many calls of op were made.
 func (w *wire) count(op string) int {
 	w.mu.Lock()
@@ -113,29 +120,29 @@ func send[T any](ctx context.Context, w *wire, op string, call func(context.Cont
 }
 
 func (w *wire) Acquire(ctx context.Context, group string, c store.Candidate) (store.Lease, error) {
-	return send(ctx, w, "acquire", func(ctx context.Context) (store.Lease, error) { return w.Store.Acquire(ctx, group, c) })
+	return send(ctx, w, "acquire", func(ctx context.Context) (store.Lease, error) { return w.to().Acquire(ctx, group, c) })
 }
 
 func (w *wire) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
-	return send(ctx, w, "renew", func(ctx context.Context) (store.Grant, error) { return w.Store.Renew(ctx, l) })
+	return send(ctx, w, "renew", func(ctx context.Context) (store.Grant, error) { return w.to().Renew(ctx, l) })
 }
 
 func (w *wire) Release(ctx context.Context, l store.Lease) error {
-	_, err := send(ctx, w, "release", func(ctx context.Context) (struct{}, error) { return struct{}{}, w.Store.Release(ctx, l) })
+	_, err := send(ctx, w, "release", func(ctx context.Context) (struct{}, error) { return struct{}{}, w.to().Release(ctx, l) })
 	return err
 }
 
 func (w *wire) Leader(ctx context.Context, group string) (store.Leader, error) {
-	return send(ctx, w, "leader", func(ctx context.Context) (store.Leader, error) { return w.Store.Leader(ctx, group) })
+	return send(ctx, w, "leader", func(ctx context.Context) (store.Leader, error) { return w.to().Leader(ctx, group) })
 }
 
 func (w *wire) Join(ctx context.Context, group string, r store.Replica, ttl time.Duration, start bool) (time.Duration, error) {
-	return send(ctx, w, "join", func(ctx context.Context) (time.Duration, error) { return w.Store.Join(ctx, group, r, ttl, start) })
+	return send(ctx, w, "join", func(ctx context.Context) (time.Duration, error) { return w.to().Join(ctx, group, r, ttl, start) })
 }
 
 func (w *wire) Watch(ctx context.Context, group string, t store.Topic, hint func()) error {
 	if f := w.enter("watch"); f.err != nil {
 		return f.err
 	}
-	return w.Store.Watch(ctx, group, t, hint)
+	return w.to().Watch(ctx, group, t, hint)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,9 +19,9 @@ import (
 func TestWorkThatIgnoresItsContextKeepsTheLeaseUntilItLapses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
-		calls := 0
+		var calls atomic.Int64
 		r := run(t, s, election.Config{}, func(ctx context.Context, term *election.Term) error {
-			if calls++; calls > 1 {
+			if calls.Add(1) > 1 {
 				return untilEnd(ctx, term)
 			}
 			time.Sleep(5 * lease)
@@ -36,15 +38,15 @@ func TestWorkThatIgnoresItsContextKeepsTheLeaseUntilItLapses(t *testing.T) {
 		}
 		r.wire.follow(nil)
 		time.Sleep(2 * lease)
-		if calls != 1 || r.wire.count("acquire") != 1 {
+		if calls.Load() != 1 || r.wire.count("acquire") != 1 {
 			t.Error("it campaigns although its work goes on")
 		}
 		if n := r.logged("level=ERROR", "work goes on after its lease has ended"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		time.Sleep(2*lease + time.Second)
-		if err := r.Check(); err != nil || calls != 2 {
-			t.Errorf("Check says %v, %d calls when the work has returned", err, calls)
+		if err := r.Check(); err != nil || calls.Load() != 2 {
+			t.Errorf("Check says %v, %d calls when the work has returned", err, calls.Load())
 		}
 		if got := r.seen(); strings.Count(got, "lost") != 1 || strings.Count(got, "elected") != 2 {
 			t.Errorf("callbacks: %s", got)
@@ -125,18 +127,18 @@ func TestCauseOfTheEndReachesWorkAndCallbacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := memstore.New()
-				var cause, termCause error
-				first := true
+				var cause, termCause shared[error]
+				var terms atomic.Int64
 				r := run(t, s, election.Config{ID: "me"}, func(ctx context.Context, term *election.Term) error {
-					if !first {
+					if terms.Add(1) > 1 {
 						return untilEnd(ctx, term)
 					}
-					first = false
 					if c.want == nil {
 						return c.work
 					}
 					<-ctx.Done()
-					cause, termCause = context.Cause(ctx), context.Cause(term.Context())
+					cause.set(context.Cause(ctx))
+					termCause.set(context.Cause(term.Context()))
 					return c.work
 				})
 				synctest.Wait()
@@ -144,12 +146,12 @@ func TestCauseOfTheEndReachesWorkAndCallbacks(t *testing.T) {
 					c.end(r, s)
 				}
 				time.Sleep(lease - 500*time.Millisecond)
-				if cause != c.want {
-					t.Errorf("cause %v, want %v", cause, c.want)
+				if cause.get() != c.want {
+					t.Errorf("cause %v, want %v", cause.get(), c.want)
 				}
 				if name == "stop" || name == "resign" || name == "stop with a cause" {
-					if termCause != nil {
-						t.Errorf("the term itself had ended by then: %v", termCause)
+					if err := termCause.get(); err != nil {
+						t.Errorf("the term itself had ended by then: %v", err)
 					}
 				}
 				got := r.seen()
@@ -185,21 +187,21 @@ func TestEndedSessionEndsTheTermAndTheLeaseIsReleased(t *testing.T) {
 func TestPanicAfterALossIsFollowedByACoolDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
-		terms := 0
+		var terms atomic.Int64
 		r := run(t, s, election.Config{}, func(ctx context.Context, _ *election.Term) error {
-			terms++
+			terms.Add(1)
 			<-ctx.Done()
 			panic("on the way out")
 		})
 		time.Sleep(time.Second)
 		s.Wipe()
 		time.Sleep(lease / 3)
-		if terms != 1 || r.logged("work panicked") != 1 {
-			t.Errorf("%d terms, log: %s", terms, r.logs.String())
+		if terms.Load() != 1 || r.logged("work panicked") != 1 {
+			t.Errorf("%d terms, log: %s", terms.Load(), r.logs.String())
 		}
 		time.Sleep(2 * time.Second)
-		if terms != 2 {
-			t.Errorf("%d terms", terms)
+		if terms.Load() != 2 {
+			t.Errorf("%d terms", terms.Load())
 		}
 	})
 }
@@ -271,19 +273,25 @@ func TestResignGivesUpWaitingWithItsContext(t *testing.T) {
 func TestCallbacksAreInOrderAndNeverInTheWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
+		var mu sync.Mutex
 		var order []string
+		add := func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, s)
+		}
 		e, err := election.New(s, election.Config{Group: "g", Callbacks: election.Callbacks{
 			Elected: func(*election.Term) {
 				time.Sleep(10 * lease) // renewals go on
-				order = append(order, "elected")
+				add("elected")
 			},
 			LeaderChanged: func(l store.Leader) {
-				order = append(order, "changed")
+				add("changed")
 				panic("in a callback")
 			},
 			Lost: func(term *election.Term, cause error) {
 				time.Sleep(time.Second)
-				order = append(order, "lost")
+				add("lost")
 			},
 		}})
 		if err != nil {
@@ -293,10 +301,11 @@ func TestCallbacksAreInOrderAndNeverInTheWay(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- e.Run(ctx, untilEnd) }()
 		time.Sleep(5 * lease)
-		term := e.Term()
-		if term == nil || len(order) != 0 {
-			t.Fatalf("term %v, order %v", term, order)
+		mu.Lock()
+		if term := e.Term(); term == nil || len(order) != 0 {
+			t.Errorf("term %v, order %v", term, order)
 		}
+		mu.Unlock()
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
