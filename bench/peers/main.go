@@ -34,8 +34,8 @@ func table() error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 
-	fmt.Println("| set-up | job takes | clocks apart | fault of the leader | ticks | ran once | doubled | lost |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
+	fmt.Println("| set-up | job takes | clocks apart | fault of the leader | ticks | ran once | doubled | lost | load |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|")
 	for _, s := range scenarios() {
 		if !strings.Contains(s.setup, *only) {
 			continue
@@ -48,8 +48,8 @@ func table() error {
 		if s.fault != none {
 			what = fmt.Sprintf("%d × %s", r.faults, s.fault)
 		}
-		fmt.Printf("| %s | %v | %v | %s | %d | %d | %d | %d |\n",
-			s.setup, s.job, s.offsets[len(s.offsets)-1], what, r.ticks, r.once, r.doubled, r.lost)
+		fmt.Printf("| %s | %v | %v | %s | %d | %d | %d | %d | %s |\n",
+			s.setup, s.job, s.offsets[len(s.offsets)-1], what, r.ticks, r.once, r.doubled, r.lost, load())
 	}
 	return nil
 }
@@ -74,4 +74,15 @@ func scenarios() (rows []scenario) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// load returns the machine's load average over the last minute, where it tells: a busy machine delays timers, and so
+// lets locks double more.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "?"
+	}
+	minute, _, _ := strings.Cut(string(text), " ")
+	return minute
 }
