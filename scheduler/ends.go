@@ -151,7 +151,7 @@ func (b *book) find(ctx context.Context, job string, wanted func(*Entry) bool) (
 		return nil, err
 	}
 	for _, r := range records {
-		if e, err := decodeEntry(r); err == nil && wanted(e) {
+		if e, err := decodeEntry(job, r); err == nil && wanted(e) {
 			return e, nil
 		}
 	}

@@ -1,6 +1,12 @@
 package scheduler
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-singleton/singleton/store"
+)
 
 // Entry is one line of history: an attempt that has ended, or consecutive ticks that were skipped for one reason. Of a run
 // in Status, which has not ended, Outcome is empty.
@@ -38,20 +44,40 @@ const (
 	Skipped     Outcome = "skipped"
 )
 
+// check returns an error unless e can be an entry of the job, and makes what it holds of text and times harmless: a store's
+// data may come from anywhere.
+func (e *Entry) check(job string) error {
+	if err := store.CheckName("job", job); err != nil {
+		return err
+	}
+	e.Tick, e.LastTick = e.Tick.UTC().Truncate(time.Second), e.LastTick.UTC().Truncate(time.Second)
+	e.Started, e.Ended = utc(e.Started), utc(e.Ended)
+	e.Detail, e.Note, e.Replica = clip(e.Detail, maxDetail), clip(e.Note, maxDetail), clip(e.Replica, maxDetail)
+	id, attempt := "", 0
+	switch e.Outcome {
+	case Skipped:
+	case Succeeded, Failed, TimedOut, Cancelled, Interrupted, NotStarted, "":
+		id, attempt = runID(job, e.Tick), max(1, e.Attempt)
+	default:
+		return fmt.Errorf("scheduler: entry of %s has unknown outcome %.40q", job, e.Outcome)
+	}
+	if e.Job != job || e.RunID != id || e.Attempt != attempt || e.Ticks < 0 || len(e.Reason) > maxReason {
+		return fmt.Errorf("scheduler: entry of %s has impossible values", job)
+	}
+	return nil
+}
+
+// maxReason bounds the word for why an attempt was started.
+const maxReason = 32
+
 // maxDetail bounds what one run may write into the ledger.
 const maxDetail = 4 << 10
 
+// clip cuts s to at most n bytes of valid UTF-8.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	const mark = "…"
-	s = s[:n-len(mark)]
-	for len(s) > 0 && s[len(s)-1]&0xC0 == 0x80 {
-		s = s[:len(s)-1]
-	}
-	if len(s) > 0 && s[len(s)-1] >= 0xC0 {
-		s = s[:len(s)-1]
-	}
-	return s + mark
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -37,7 +39,7 @@ type Status struct {
 	Lease    time.Duration   // of the leader; 0 when it is not known
 	Replicas []store.Replica // by ID
 	Jobs     []JobStatus     // by name
-	Running  []Entry         // open runs, by run ID; Attempt waits to be started where Replica is empty
+	Running  []Entry         // open runs, by run ID; Attempt waits to be started where Replica is empty; Detail says why a record cannot be read
 }
 
 // JobStatus is a job as the ledger knows it.
@@ -45,7 +47,7 @@ type JobStatus struct {
 	Name    string
 	Spec    string // as it was written
 	Zone    string
-	Next    time.Time // the next tick; zero where the schedule is foreign or cannot be read
+	Next    time.Time // the next tick; zero where the schedule is foreign or cannot be read, and while nobody owns the job
 	Last    *Entry    // the newest attempt that has ended; Detail is clipped
 	Skipped *Entry    // the newest history entry, where it is ticks that were skipped
 	Unowned time.Time // since when no leader's binary has had the job; zero when it is owned
@@ -70,7 +72,7 @@ func (i *Inspector) Status(ctx context.Context) (Status, error) {
 			st.Lease = readInfo(r.Info).lease()
 		}
 	}
-	now := time.Now()
+	now := world.From(ctx).Wall()
 	for r, err := range i.store.Read(ctx, i.group, nil, bucketJob) {
 		if err != nil {
 			return st, fmt.Errorf("scheduler: jobs of %s: %w", i.group, err)
@@ -81,15 +83,19 @@ func (i *Inspector) Status(ctx context.Context) (Status, error) {
 		if err != nil {
 			return st, fmt.Errorf("scheduler: runs of %s: %w", i.group, err)
 		}
-		rec, err := decodeRun(r)
-		if err != nil {
-			return st, err
-		}
-		e := entryOf(rec)
-		e.Started = rec.Started
-		st.Running = append(st.Running, e)
+		st.Running = append(st.Running, runStatus(r))
 	}
 	return st, nil
+}
+
+func runStatus(r store.Record) Entry {
+	rec, err := decodeRun(r)
+	if err != nil {
+		return Entry{RunID: r.Key, Detail: err.Error()}
+	}
+	e := entryOf(rec)
+	e.Started = rec.Started
+	return e
 }
 
 func jobStatus(r store.Record, now time.Time) JobStatus {
@@ -101,60 +107,62 @@ func jobStatus(r store.Record, now time.Time) JobStatus {
 	if rec.Unowned != 0 {
 		j.Unowned = time.Unix(rec.Unowned, 0).UTC()
 	}
-	if table := rec.table(); table != nil && j.Problem == "" {
+	if table := rec.table(); table != nil && j.Problem == "" && rec.Unowned == 0 {
 		j.Next = table.next(later(rec.watermark(), now))
 	}
 	return j
 }
 
 // History yields ended attempts and skipped ticks, newest first: of one job, or with an empty name of all. A job that the
-// ledger does not know is ErrUnknownJob.
+// ledger does not know is ErrUnknownJob. Entries that cannot be read are left out; an error at the end says which.
 func (i *Inspector) History(ctx context.Context, job string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		entries, err := i.history(ctx, job)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
 		for _, e := range entries {
 			if !yield(e, nil) {
 				return
 			}
 		}
+		if err != nil {
+			yield(Entry{}, err)
+		}
 	}
 }
 
 func (i *Inspector) history(ctx context.Context, job string) ([]Entry, error) {
-	jobs := make(map[string]*jobRecord)
+	rings := make(map[string]*jobRecord)
 	for r, err := range i.store.Read(ctx, i.group, nil, bucketJob) {
 		if err != nil {
 			return nil, fmt.Errorf("scheduler: jobs of %s: %w", i.group, err)
 		}
-		if job != "" && r.Key != job {
+		if job != "" && r.Key != job || store.CheckName("job", r.Key) != nil {
 			continue
 		}
-		if rec, err := decodeJob(r); err == nil {
-			jobs[r.Key] = rec
+		rec, err := decodeJob(r)
+		if err != nil {
+			rec = nil // Status says so; what it has done can be read all the same
 		}
+		rings[r.Key] = rec
 	}
-	if job != "" && jobs[job] == nil {
+	if _, known := rings[job]; job != "" && !known {
 		return nil, fmt.Errorf("%w: %q in group %q", ErrUnknownJob, job, i.group)
 	}
 	var all []Entry
-	for name, rec := range jobs {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(rings)) {
 		for r, err := range i.store.Read(ctx, i.group, nil, historyBucket(name)) {
 			if err != nil {
 				return nil, fmt.Errorf("scheduler: history of %s: %w", name, err)
 			}
-			e, err := decodeEntry(r)
+			e, err := decodeEntry(name, r)
 			if err != nil {
-				return nil, err
-			}
-			// A ring that was larger once still holds older entries.
-			if rec.Ring > 0 && e.Sequence+uint64(rec.Ring) <= rec.Sequence {
+				problems = append(problems, fmt.Errorf("history of %s, %s: %w", name, r.Key, err))
 				continue
 			}
-			all = append(all, *e)
+			// A ring that was larger once still holds older entries.
+			if ring := rings[name]; ring == nil || e.Sequence+uint64(ring.Ring) > ring.Sequence {
+				all = append(all, *e)
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int {
@@ -163,5 +171,5 @@ func (i *Inspector) history(ctx context.Context, job string) ([]Entry, error) {
 		}
 		return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.Job, b.Job), cmp.Compare(b.Sequence, a.Sequence))
 	})
-	return all, nil
+	return all, errors.Join(problems...)
 }

@@ -113,7 +113,7 @@ func (m *memory) messages(newID func() string) []part {
 	return told
 }
 
-// newRecall returns an empty memory of a ledger that had got so far.
+// newRecall returns an empty part of a memory of a ledger that had got so far.
 func newRecall(at position) *recall {
 	return &recall{
 		Token: at.token, Number: at.number,
@@ -121,26 +121,26 @@ func newRecall(at position) *recall {
 	}
 }
 
-// parts cuts a memory into messages that a store takes.
+// parts cuts a memory into messages that a store takes. The runs come first: where one message holds them all, its reader
+// knows which runs had ended.
 func (r *recall) parts() []*recall {
 	const most = store.MaxValue - 8<<10
-	var parts []*recall
-	var part *recall
-	size := most
+	part, size := newRecall(r.position()), 0
+	parts := []*recall{part}
 	room := func(n int) {
 		if size += n + 64; size > most {
-			part = newRecall(r.position())
+			part, size = newRecall(r.position()), n+64
 			parts = append(parts, part)
-			size = n + 64
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Jobs)) {
-		room(len(name) + len(r.Jobs[name]))
-		part.Jobs[name] = r.Jobs[name]
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.Runs)) {
 		room(len(id) + len(r.Runs[id]))
 		part.Runs[id] = r.Runs[id]
+	}
+	part.Whole = r.Whole && len(parts) == 1
+	for _, name := range slices.Sorted(maps.Keys(r.Jobs)) {
+		room(len(name) + len(r.Jobs[name]))
+		part.Jobs[name] = r.Jobs[name]
 	}
 	return parts
 }

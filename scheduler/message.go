@@ -27,6 +27,7 @@ type recall struct {
 	Number uint64                     `json:"number"`
 	Jobs   map[string]json.RawMessage `json:"jobs,omitempty"`
 	Runs   map[string]json.RawMessage `json:"runs,omitempty"`
+	Whole  bool                       `json:"whole,omitempty"` // Runs are all that were open
 }
 
 // decodeMessage reads a message; a store's data may come from anywhere, so everything is checked.
@@ -38,18 +39,16 @@ func decodeMessage(value []byte) (*message, error) {
 	switch {
 	case m.Kind == kindEnd && m.End != nil:
 		e := m.End
-		if err := store.CheckName("job", e.Job); err != nil {
+		if err := e.check(e.Job); err != nil {
 			return nil, err
 		}
-		if e.RunID != runID(e.Job, e.Tick) || e.Attempt < 1 {
-			return nil, fmt.Errorf("scheduler: end of %.300q does not name its run", e.RunID)
+		if err := store.CheckName("replica", e.Replica); err != nil {
+			return nil, err
 		}
-		switch e.Outcome {
-		case Succeeded, Failed, TimedOut, Cancelled, Interrupted, NotStarted:
-		default:
-			return nil, fmt.Errorf("scheduler: end of %q has unknown outcome %.40q", e.RunID, e.Outcome)
+		if e.Outcome == Skipped || e.Outcome == "" {
+			return nil, fmt.Errorf("scheduler: end of %q has outcome %q", e.RunID, e.Outcome)
 		}
-		e.Detail, e.Note, e.Sequence = clip(e.Detail, maxDetail), "", 0
+		e.Note, e.Sequence = "", 0
 		e.LastTick, e.Ticks = e.Tick, 1
 	case m.Kind == kindMemory && m.Memory != nil:
 	default:

@@ -135,14 +135,14 @@ func (m *mirror) job(name string, c store.Change, taken map[string][]int64, now 
 
 // entry checks an entry, and gathers the ticks that it adds to a row.
 func (m *mirror) entry(name, job string, c store.Change, taken map[string][]int64) {
-	e, err := decodeEntry(store.Record{Key: c.Key, Value: c.Value})
+	e, err := decodeEntry(job, store.Record{Key: c.Key, Value: c.Value})
 	if err != nil {
 		m.fail("%s writes history of %s: %v", name, job, err)
 		return
 	}
 	var old *Entry
 	if value, ok := m.records[c.Bucket][c.Key]; ok {
-		if old, err = decodeEntry(store.Record{Key: c.Key, Value: value}); err != nil {
+		if old, err = decodeEntry(job, store.Record{Key: c.Key, Value: value}); err != nil {
 			m.fail("history of %s: %v", job, err)
 			return
 		}
@@ -235,7 +235,7 @@ func (m *mirror) close(name string, c store.Change, changes []store.Change) {
 		if other.Bucket != historyBucket(rec.Job) {
 			continue
 		}
-		e, err := decodeEntry(store.Record{Key: other.Key, Value: other.Value})
+		e, err := decodeEntry(rec.Job, store.Record{Key: other.Key, Value: other.Value})
 		if err == nil && e.RunID == c.Key && e.Attempt == rec.Attempt && e.Token == rec.Token && e.Number == rec.Number {
 			return
 		}

@@ -64,10 +64,11 @@ type runRecord struct {
 	NotBefore  time.Time `json:"not_before,omitzero"`  // of an attempt that waits
 }
 
-func (r *runRecord) id() string      { return runID(r.Job, r.tick()) }
-func (r *runRecord) tick() time.Time { return time.Unix(r.Tick, 0).UTC() }
-func (r *runRecord) waits() bool     { return r.Replica == "" }
-func (r *runRecord) claim() claimKey { return claimKey{run: r.id(), token: r.Token, number: r.Number} }
+func (r *runRecord) id() string        { return runID(r.Job, r.tick()) }
+func (r *runRecord) tick() time.Time   { return time.Unix(r.Tick, 0).UTC() }
+func (r *runRecord) claimed() position { return position{r.Token, r.Number} }
+func (r *runRecord) waits() bool       { return r.Replica == "" }
+func (r *runRecord) claim() claimKey   { return claimKey{run: r.id(), token: r.Token, number: r.Number} }
 
 // claimKey names one attempt.
 type claimKey struct {
@@ -146,6 +147,14 @@ func decodeJob(rec store.Record) (*jobRecord, error) {
 	if err := store.CheckName("job", rec.Key); err != nil {
 		return nil, err
 	}
+	for _, e := range []*Entry{r.Row, r.Last} {
+		if e == nil {
+			continue
+		}
+		if err := e.check(rec.Key); err != nil {
+			return nil, err
+		}
+	}
 	if r.Ring < 1 || r.Ring > maxHistory || r.Watermark < 0 || !r.watermark().Before(endOfTime) ||
 		len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {
 		return nil, fmt.Errorf("scheduler: job record %q has impossible values", rec.Key)
@@ -159,9 +168,13 @@ type historyRecord struct {
 	Entry
 }
 
-func decodeEntry(rec store.Record) (*Entry, error) {
+// decodeEntry reads an entry in the history of a job.
+func decodeEntry(job string, rec store.Record) (*Entry, error) {
 	r := new(historyRecord)
 	if err := decode(rec.Value, r); err != nil {
+		return nil, err
+	}
+	if err := r.check(job); err != nil {
 		return nil, err
 	}
 	return &r.Entry, nil

@@ -36,7 +36,10 @@ func (l *leader) restore(ctx context.Context, from *recall, now time.Time) error
 		}
 		l.revisit(j)
 	}
-	return l.restoreClaims(ctx, from)
+	if err := l.restoreClaims(ctx, from); err != nil {
+		return err
+	}
+	return l.closeEnded(from, now)
 }
 
 // raise passes over the ticks that another record of the job says were dealt with.
@@ -57,13 +60,13 @@ func (l *leader) raise(j *jobState, to *jobRecord, now time.Time) {
 	l.book.putJob(j)
 }
 
-// restoreClaims brings back the open runs that were claimed after the ledger that this leader has found: its claims were
+// restoreClaims brings back the open runs that were claimed after the ledger that this leader has found: their claims were
 // lost, and they come back only to be closed. One whose end has come already stands in history.
 func (l *leader) restoreClaims(ctx context.Context, from *recall) error {
 	b := l.book
 	for _, id := range slices.Sorted(maps.Keys(from.Runs)) {
 		rec, err := decodeRun(store.Record{Key: id, Value: from.Runs[id]})
-		if err != nil || b.runs[id] != nil || rec.waits() || !l.found.before(position{rec.Token, rec.Number}) {
+		if err != nil || rec.waits() || !l.found.before(rec.claimed()) || l.claimedNow(id) {
 			continue
 		}
 		ended, err := b.find(ctx, rec.Job, func(h *Entry) bool {
@@ -78,31 +81,35 @@ func (l *leader) restoreClaims(ctx context.Context, from *recall) error {
 		if err := b.step(); err != nil {
 			return err
 		}
-		b.runs[id] = rec
-		b.put(bucketRun, id, rec)
-		if j := b.jobs[rec.Job]; j != nil {
+		if j := b.jobs[rec.Job]; j != nil && b.runs[id] == nil {
 			j.open++
 		}
+		b.runs[id] = rec
+		b.put(bucketRun, id, rec)
 	}
 	return b.flush()
 }
 
-// closeEnded closes the open runs of which this leader's memory, which is newer than the ledger, says that they had ended.
-// Who executed them can tell how; where nobody can, they do not wait for an end that was lost, and are not run again.
+// closeEnded closes the open runs of which a memory, which is newer than the ledger, says that they had ended. Who executed
+// them can tell how; where nobody can, they do not wait for an end that was lost, and are not run again.
 func (l *leader) closeEnded(from *recall, now time.Time) error {
 	b := l.book
+	if !from.Whole || !l.found.before(from.position()) {
+		return nil
+	}
 	for _, id := range slices.Sorted(maps.Keys(b.runs)) {
 		rec := b.runs[id]
 		_, open := from.Runs[id]
 		_, ended := l.scheduler.runner.owns(rec.claim())
-		if open || ended || l.scheduler.runner.again(rec.claim()) || l.alive[rec.Replica] {
+		known := open || ended || from.position().before(rec.claimed()) || l.claimedNow(id)
+		if known || l.scheduler.runner.again(rec.claim()) || l.alive[rec.Replica] {
 			continue
 		}
 		if err := b.step(); err != nil {
 			return err
 		}
 		j := b.jobs[rec.Job]
-		if j != nil && j.problem == nil && !rec.waits() {
+		if j != nil && j.problem == nil {
 			e := entryOf(rec)
 			e.Ended, e.Outcome, e.Detail = now, Interrupted, "the store has lost its end; not run again"
 			b.enter(j, e)
@@ -110,4 +117,10 @@ func (l *leader) closeEnded(from *recall, now time.Time) error {
 		b.closeRun(j, rec, time.Time{})
 	}
 	return b.flush()
+}
+
+// claimedNow reports whether the open run of that ID was claimed in this term.
+func (l *leader) claimedNow(id string) bool {
+	rec := l.book.runs[id]
+	return rec != nil && rec.Token == l.term.Token()
 }

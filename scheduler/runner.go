@@ -135,6 +135,8 @@ func judge(err, cause error) (Outcome, string) {
 		return Interrupted, clip(err.Error(), maxDetail)
 	case cause != nil:
 		return Interrupted, clip(fmt.Sprintf("%v: %v", cause, err), maxDetail)
+	case errors.Is(err, ErrStopping): // the job was told by somebody else that its replica stops
+		return Interrupted, clip(err.Error(), maxDetail)
 	default:
 		return Failed, clip(err.Error(), maxDetail)
 	}

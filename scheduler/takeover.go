@@ -77,9 +77,7 @@ func (l *leader) takeOver(ctx context.Context) error {
 	if len(marker) == 0 {
 		err = l.write(now)
 	} else if lost != nil {
-		if err = l.restore(ctx, lost, now); err == nil {
-			err = l.closeEnded(lost, now)
-		}
+		err = l.restore(ctx, lost, now)
 	}
 	if err != nil {
 		return err
@@ -104,6 +102,7 @@ func (b *book) remember(read position, m *memory) {
 		at = b.position()
 	}
 	r := newRecall(at)
+	r.Whole = true
 	for _, j := range b.sorted() {
 		r.Jobs[j.name] = encode(&j.record)
 	}
