@@ -31,16 +31,10 @@ type won struct {
 
 // campaign asks for the lease until this replica has it. It returns nil when ctx has ended, and with the error when a
 // fault is permanent.
-func (e *Elector) campaign(ctx, watching context.Context, subscribed *bool) (*won, error) {
+func (e *Elector) campaign(ctx context.Context) (*won, error) {
 	for ctx.Err() == nil {
-		if !*subscribed { // before asking: a release between the two would not be heard
-			err := e.leases.Watch(watching, e.cfg.Group, store.LeaseFree, e.hint)
-			if errors.Is(err, store.ErrPermanent) {
-				return nil, e.permanent(err)
-			}
-			if *subscribed = err == nil; !*subscribed {
-				e.pulse.failed(err)
-			}
+		if err := e.subscribe(); err != nil {
+			return nil, e.permanent(err)
 		}
 		select {
 		case <-e.wake: // this attempt is the answer to it
@@ -60,6 +54,22 @@ func (e *Elector) campaign(ctx, watching context.Context, subscribed *bool) (*wo
 		}
 	}
 	return nil, nil
+}
+
+// subscribe makes sure that hints come, before the lease is asked for: a release between the two would not be heard. A
+// transient fault is left to the next time, because hints only save time.
+func (e *Elector) subscribe() error {
+	if e.subscribed {
+		return nil
+	}
+	err := e.leases.Watch(e.watching, e.cfg.Group, store.LeaseFree, e.hint)
+	if errors.Is(err, store.ErrPermanent) {
+		return err
+	}
+	if e.subscribed = err == nil; !e.subscribed {
+		e.pulse.failed(err)
+	}
+	return nil
 }
 
 // hint is called by the store; one that comes while an attempt is under way is kept.

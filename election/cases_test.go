@@ -385,7 +385,13 @@ func TestB10BrokenWorkGivesAnotherItsTurn(t *testing.T) {
 				if l, err := s.Leader(t.Context(), "g"); !errors.Is(err, store.ErrNoLeader) {
 					t.Fatalf("%+v has the lease, %v", l, err)
 				}
-				if name == "panic" && r.logged("level=ERROR", "work panicked", "broken", "cases_test.go") != 1 {
+				want := map[string][]string{
+					"error":  {"level=ERROR", "work failed", "error=broken"},
+					"panic":  {"level=ERROR", "work panicked", "lead panicked: broken", "cases_test.go"},
+					"goexit": {"level=ERROR", "work panicked", "runtime.Goexit"},
+					"nil":    {"term has ended", "lead has returned"},
+				}
+				if r.logged(want[name]...) != 1 {
 					t.Errorf("log: %s", r.logs.String())
 				}
 				time.Sleep(2 * time.Minute) // alone it tries again and again, less and less often

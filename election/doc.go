@@ -87,8 +87,7 @@
 //   - That work which ignores its context ends. Its lease is not released but lapses, Check returns ErrOverdue, and this
 //     replica does not campaign before the work has returned; another one may lead meanwhile.
 //   - A leader at every instant: after a crash there is none for up to a lease.
-//   - Anything when the store forgets what it has acknowledged, as one Redis with asynchronous replicas can on failover:
-//     there may be two leaders for a renewal interval. Their tokens still differ as long as the replicas' memory of them
-//     or the store's clock is not behind.
+//   - One leader when the store forgets what it has acknowledged, as one Redis with asynchronous replicas can on failover:
+//     there may be two until the next renewal. Their tokens differ, because the store's clock is a floor.
 //   - Fairness: any follower may win.
 package election

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -51,6 +52,9 @@ type Elector struct {
 	far   uint64          // token of the leader whose far expiry has been logged
 	idle  time.Duration   // the session wanted while nothing holds it
 
+	watching   context.Context // ends with the last campaign
+	subscribed bool
+
 	mu       sync.Mutex
 	running  bool
 	open     bool            // Hold is possible
@@ -79,6 +83,7 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 	}
 	e := &Elector{leases: leases, cfg: cfg, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	e.ledger, _ = leases.(store.Ledger)
+	e.cfg.Info = bytes.Clone(cfg.Info)
 	e.cfg.Logger = cfg.Logger.With("group", cfg.Group)
 	e.queue.log = e.cfg.Logger
 	e.draw(world.From(context.Background()))
@@ -112,8 +117,9 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context, *Term) err
 func (e *Elector) loop(ctx context.Context, lead lead) error {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for subscribed := false; ctx.Err() == nil; {
-		won, err := e.campaign(ctx, watching, &subscribed)
+	e.watching, e.subscribed = watching, false
+	for ctx.Err() == nil {
+		won, err := e.campaign(ctx)
 		if won == nil {
 			return err
 		}

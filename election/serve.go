@@ -128,14 +128,16 @@ func (e *Elector) lost(t *Term, cause error) {
 func (e *Elector) work(lead lead, t *Term, w *work) {
 	w.err, w.panicked = errors.New("election: lead called runtime.Goexit"), true
 	defer func() {
+		stack := ""
 		if r := recover(); r != nil {
-			w.err = fmt.Errorf("election: lead panicked: %v", r)
-			e.log(slog.LevelError, "work panicked", "token", t.Token(), "error", w.err, "stack", string(debug.Stack()))
+			w.err, stack = fmt.Errorf("election: lead panicked: %v", r), string(debug.Stack())
 		}
 		w.early = t.ctx.Err() == nil
-		switch cause := context.Cause(t.ctx); {
-		case w.panicked, w.err == nil, errors.Is(w.err, ErrStop), errors.Is(w.err, context.Canceled):
-		case !errors.Is(w.err, cause):
+		switch {
+		case w.panicked:
+			e.log(slog.LevelError, "work panicked", "token", t.Token(), "error", w.err, "stack", stack)
+		case w.err == nil, errors.Is(w.err, ErrStop):
+		case w.early, !errors.Is(w.err, context.Cause(t.ctx)) && !errors.Is(w.err, t.ctx.Err()):
 			e.log(slog.LevelError, "work failed", "token", t.Token(), "error", w.err)
 		}
 	}()
