@@ -54,6 +54,9 @@ func (e *Elector) serve(ctx context.Context, lead lead, won *won) ending {
 		e.outlast(t, w)
 	}
 	<-w.over
+	e.mu.Lock()
+	e.overdue = nil // not when the lease is released: that may get no answer
+	e.mu.Unlock()
 	if !stop() {
 		<-stopping
 	}
@@ -86,7 +89,7 @@ func (e *Elector) finish(t *Term, w *work, last error) ending {
 	}
 	e.tell(store.Leader{})
 	e.mu.Lock()
-	e.term, e.overdue = nil, nil
+	e.term = nil
 	e.mu.Unlock()
 	close(t.done)
 	return end

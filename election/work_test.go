@@ -72,6 +72,28 @@ func TestWorkThatReturnsInTimeAfterTheEndOfItsLeaseIsNotOverdue(t *testing.T) {
 	})
 }
 
+func TestWorkThatHasReturnedIsNotOverdueWhileItsReleaseGetsNoAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		r := run(t, s, election.Config{}, func(ctx context.Context, _ *election.Term) error {
+			<-ctx.Done()
+			time.Sleep(lease)
+			return nil
+		})
+		synctest.Wait()
+		r.wire.cut()
+		time.Sleep(span + lease - time.Millisecond)
+		if err := r.Check(); !errors.Is(err, election.ErrOverdue) {
+			t.Errorf("Check says %v past the deadline", err)
+		}
+		time.Sleep(2 * time.Millisecond)
+		if err := r.Check(); err != nil || r.wire.count("release") != 1 {
+			t.Errorf("Check says %v when the work has returned; %v", err, r.wire.counts)
+		}
+		r.wire.follow(nil)
+	})
+}
+
 func TestErrStopEndsRun(t *testing.T) {
 	for _, when := range []string{"at once", "after a stop", "after a loss"} {
 		t.Run(when, func(t *testing.T) {
