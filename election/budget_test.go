@@ -106,7 +106,9 @@ func BenchmarkIdleFollower(b *testing.B) {
 	b.ReportMetric(float64(bytes)/n, "bytes/follower")
 	stop()
 	for range n {
-		<-done
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
 	}
 }
 

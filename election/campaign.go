@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/lifetime"
@@ -90,7 +89,7 @@ func (e *Elector) follow(ctx context.Context, leader store.Leader) {
 	lease := e.cfg.Lease
 	if leader.Remaining > max(farLease, 10*lease) && e.far != leader.Token {
 		e.far = leader.Token
-		e.log(slog.LevelWarn, "the leader's lease ends far in the future: if the leader is gone, delete the lease in the store",
+		e.log().Warn("the leader's lease ends far in the future: if the leader is gone, delete the lease in the store",
 			"leader", leader.Replica, "token", leader.Token, "remaining", leader.Remaining)
 	}
 	sleep := min(leader.Remaining, max(longSleep, 4*lease))
@@ -172,7 +171,7 @@ func (e *Elector) release(l store.Lease) {
 			return
 		}
 		if errors.Is(err, store.ErrPermanent) || !rest(ctx, e.retry(), nil) {
-			e.log(slog.LevelWarn, "lease could not be released; it lapses", "token", l.Token, "error", err)
+			e.log().Warn("lease could not be released; it lapses", "token", l.Token, "error", err)
 			return
 		}
 	}

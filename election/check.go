@@ -1,7 +1,6 @@
 package election
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -15,7 +14,7 @@ const unlimited = time.Duration(math.MaxInt64)
 const slack = 10 * time.Second
 
 // Check returns nil while all is well: use it for liveness. It returns an error that wraps ErrOverdue when work goes on
-// past its lease, and another one when Run's loop stands still. That the store does not answer is no failure: a restart
+// past its lease, and another one when Run's loop stands still. That the store call failed, trying again is no failure: a restart
 // of this process would not heal it.
 func (e *Elector) Check() error {
 	e.mu.Lock()
@@ -39,21 +38,23 @@ func (e *Elector) expect(d time.Duration) {
 	}
 }
 
-// log writes a record about this replica.
-func (e *Elector) log(level slog.Level, msg string, args ...any) {
-	e.cfg.Logger.Log(context.Background(), level, msg, append(args, "replica", e.ID())...)
+// log returns the logger of this replica.
+func (e *Elector) log() *slog.Logger {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.logger
 }
 
-// complaint returns a function that logs faults which are retried: the same text at most once a minute, another one at
+// seldom returns a function that passes faults which are retried on: the same text at most once a minute, another one at
 // most once a second.
-func (e *Elector) complaint(msg string) func(error) {
+func seldom(say func(error)) func(error) {
 	var said string
 	var at time.Time
 	return func(err error) {
 		since := time.Since(at)
 		if text := err.Error(); text != said && since >= time.Second || since >= time.Minute {
 			said, at = text, time.Now()
-			e.log(slog.LevelWarn, msg, "error", err)
+			say(err)
 		}
 	}
 }

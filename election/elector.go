@@ -61,6 +61,7 @@ type Elector struct {
 	base     context.Context // Run's, without its end
 	id       string
 	drawn    *world.World // what drew id
+	logger   *slog.Logger // names id
 	used     bool         // id has been given to the store
 	started  bool         // the store has answered for id: its session is only refreshed from now on
 	session  *Session     // the current one
@@ -88,7 +89,7 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 	e.queue.log = e.cfg.Logger
 	e.draw(world.From(context.Background()))
 	if cfg.Lease < shortLease {
-		e.log(slog.LevelWarn, "lease is short: brief pauses of a process or the network will end terms", "lease", cfg.Lease)
+		e.log().Warn("lease is short: brief pauses of a process or the network will end terms", "lease", cfg.Lease)
 	}
 	return e, nil
 }
@@ -156,7 +157,7 @@ func (e *Elector) begin(ctx context.Context) error {
 	e.running, e.open = true, true
 	e.base = context.WithoutCancel(ctx)
 	e.world = world.From(ctx)
-	e.pulse = pulse{world: e.world, failed: e.complaint("store does not answer")}
+	e.pulse = pulse{world: e.world, failed: seldom(func(err error) { e.log().Warn("store call failed, trying again", "error", err) })}
 	e.cool = backoff.NewExponentialBackOff(backoff.WithInitialInterval(coolDown), backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(longCoolDown), backoff.WithMaxElapsedTime(0), backoff.WithRandomizationFactor(0))
 	e.told, e.far, e.idle = store.Leader{}, 0, min(3*e.cfg.Lease, store.MaxDuration)
@@ -192,6 +193,7 @@ func (e *Elector) close() bool {
 // draw takes a new ID; mu is held, save in New.
 func (e *Elector) draw(w *world.World) {
 	e.id, e.drawn = e.cfg.ID+"-"+w.Suffix(), w
+	e.logger = e.cfg.Logger.With("replica", e.id)
 	e.used, e.started = false, false
 }
 

@@ -41,7 +41,7 @@ func TestAttemptsGrowUpToAStoreThatHasBecomeSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pulse{world: world.From(t.Context()), failed: func(error) {}}
 		attempts := 0
-		for err := error(context.DeadlineExceeded); err != nil; attempts++ {
+		for err := context.DeadlineExceeded; err != nil; attempts++ {
 			err = p.ask(t.Context(), p.timeout(15*time.Second, 13*time.Second), func(ctx context.Context) error {
 				if !rest(ctx, 2*time.Second, nil) {
 					return ctx.Err()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -108,7 +107,7 @@ func (e *Elector) elected(t *Term) {
 	e.mu.Lock()
 	e.term = t
 	e.mu.Unlock()
-	e.log(slog.LevelInfo, "elected", "token", t.Token())
+	e.log().Info("elected", "token", t.Token())
 	if f := e.cfg.Callbacks.Elected; f != nil {
 		e.queue.add(func() { f(t) })
 	}
@@ -121,7 +120,7 @@ func (e *Elector) lost(t *Term, cause error) {
 		return
 	}
 	t.reported = true
-	e.log(slog.LevelInfo, "term has ended", "token", t.Token(), "error", cause)
+	e.log().Info("term has ended", "token", t.Token(), "error", cause)
 	if f := e.cfg.Callbacks.Lost; f != nil {
 		e.queue.add(func() { f(t, cause) })
 	}
@@ -138,10 +137,10 @@ func (e *Elector) work(lead lead, t *Term, w *work) {
 		w.early = t.ctx.Err() == nil
 		switch {
 		case w.panicked:
-			e.log(slog.LevelError, "work panicked", "token", t.Token(), "error", w.err, "stack", stack)
+			e.log().Error("work panicked", "token", t.Token(), "error", w.err, "stack", stack)
 		case w.err == nil, errors.Is(w.err, ErrStop):
 		case w.early, !errors.Is(w.err, context.Cause(t.ctx)) && !errors.Is(w.err, t.ctx.Err()):
-			e.log(slog.LevelError, "work failed", "token", t.Token(), "error", w.err)
+			e.log().Error("work failed", "token", t.Token(), "error", w.err)
 		}
 	}()
 	w.err = lead(t.ctx, t)
@@ -181,7 +180,7 @@ func (e *Elector) compareClocks(t *Term, now time.Time) {
 	before := t.clock.Swap(next)
 	jump := next.store.Sub(before.store) - next.local.Sub(before.local)
 	if jump.Abs() > lifetime.Guard(t.lease.TTL) {
-		e.log(slog.LevelWarn, "the store's clock has jumped", "token", t.Token(), "jump", jump)
+		e.log().Warn("the store's clock has jumped", "token", t.Token(), "jump", jump)
 	}
 }
 
@@ -203,5 +202,5 @@ func (e *Elector) outlast(t *Term, w *work) {
 	e.mu.Lock()
 	e.overdue = t
 	e.mu.Unlock()
-	e.log(slog.LevelError, "work goes on after its lease has ended", "token", t.Token(), "error", t.life.Over())
+	e.log().Error("work goes on after its lease has ended", "token", t.Token(), "error", t.life.Over())
 }

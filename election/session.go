@@ -3,7 +3,6 @@ package election
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -113,7 +112,7 @@ func (e *Elector) candidacy() (id string, start, held bool) {
 	id, start, held = e.id, !e.started, s.holds > 0
 	e.mu.Unlock()
 	if id != before {
-		e.log(slog.LevelInfo, "session has ended: going on under another ID", "before", before)
+		e.log().Info("session has ended: going on under another ID", "before", before)
 	}
 	return id, start, held
 }

@@ -410,7 +410,9 @@ func TestHoldNeedsALedgerAndRun(t *testing.T) {
 			t.Errorf("without a ledger: %v", err)
 		}
 		stop()
-		<-done
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -188,7 +188,7 @@ func TestCauseOfTheEndReachesWorkAndCallbacks(t *testing.T) {
 }
 
 // Leave ends the session behind the elector's back.
-func (r *replica) Leave() error { return r.wire.Store.Leave(context.Background(), "g", r.ID()) }
+func (r *replica) Leave() error { return r.wire.Leave(context.Background(), "g", r.ID()) }
 
 func TestEndedSessionEndsTheTermAndTheLeaseIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T) {
