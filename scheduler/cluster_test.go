@@ -27,6 +27,7 @@ type cluster struct {
 	store    *memstore.Store
 	script   *script // decides on the fate of each call
 	replicas []*replica
+	puts     int
 
 	mu   sync.Mutex
 	runs []*execution // in the order in which they started
@@ -274,9 +275,10 @@ func (c *cluster) history(job string) []string {
 // put writes records into the ledger of a group that nobody leads.
 func (c *cluster) put(changes ...store.Change) {
 	c.t.Helper()
+	c.puts++
 	ctx := context.Background()
 	l, err := c.store.Acquire(ctx, "g", store.Candidate{
-		Replica: store.Replica{ID: "editor"}, Nonce: fmt.Sprint("n", time.Now().UnixNano(), changes), TTL: time.Second, Session: time.Second, Start: true,
+		Replica: store.Replica{ID: "editor"}, Nonce: fmt.Sprint("n", c.puts), TTL: time.Second, Session: time.Second, Start: true,
 	})
 	if err != nil {
 		c.t.Fatal(err)
