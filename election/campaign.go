@@ -17,7 +17,12 @@ const (
 	wakeSpread = 10 * time.Millisecond // random, on top
 	longSleep  = time.Minute           // or 4 leases: a lease that ends later is looked at in between
 	farLease   = time.Minute           // or 10 leases: one that ends later is reported
-	longRetry  = time.Second           // the longest pause between attempts, at most a fifteenth of the lease
+)
+
+// How long a campaign insists.
+const (
+	longRetry = time.Second            // the longest pause between attempts, at most a fifteenth of the lease
+	tidying   = 500 * time.Millisecond // for giving up what may not even have been granted: a stop waits for it
 )
 
 // won is a lease with the moment it was asked for and the session that goes with it.
@@ -131,7 +136,7 @@ func (e *Elector) acquire(ctx context.Context) (*won, error) {
 				return &won{lease: lease, sent: sent, replied: replied, session: s}, nil
 			}
 			e.keepAgain()
-			e.release(lease)
+			e.release(lease, tidying)
 			return nil, fmt.Errorf("%w: the grant came too late", ErrExpired)
 		case answered(err) || errors.Is(err, store.ErrPermanent):
 			if open {
@@ -141,7 +146,7 @@ func (e *Elector) acquire(ctx context.Context) (*won, error) {
 		}
 		open = true
 		elapsed, _ := e.world.Since(first)
-		if elapsed >= c.TTL-lifetime.Drift(c.TTL)-lifetime.Guard(c.TTL) || !e.wait(ctx, e.retry(), nil) {
+		if elapsed >= lifetime.Span(c.TTL) || !e.wait(ctx, e.retry(), nil) {
 			e.abandon(c)
 			return nil, err
 		}
@@ -154,12 +159,11 @@ func (e *Elector) acquire(ctx context.Context) (*won, error) {
 
 // abandon gives up what an attempt without an answer may have been granted, or may still be.
 func (e *Elector) abandon(c store.Candidate) {
-	e.release(store.Lease{Group: e.cfg.Group, Replica: c.ID, Nonce: c.Nonce})
+	e.release(store.Lease{Group: e.cfg.Group, Replica: c.ID, Nonce: c.Nonce}, tidying)
 }
 
-// release gives a lease up, also when Run's context has ended, and does not insist for long: the lease lapses.
-func (e *Elector) release(l store.Lease) {
-	bound := max(e.cfg.Lease/5, minLease)
+// release gives a lease up, also when Run's context has ended, and insists for no longer than bound: it lapses.
+func (e *Elector) release(l store.Lease, bound time.Duration) {
 	ctx, cancel := context.WithTimeout(e.base, bound)
 	defer cancel()
 	e.expect(bound)
@@ -167,11 +171,7 @@ func (e *Elector) release(l store.Lease) {
 		err := e.pulse.ask(ctx, e.pulse.timeout(e.cfg.Lease, bound), func(ctx context.Context) error {
 			return e.leases.Release(ctx, l)
 		})
-		if answered(err) {
-			return
-		}
-		if errors.Is(err, store.ErrPermanent) || !rest(ctx, e.retry(), nil) {
-			e.log().Warn("lease could not be released; it lapses", "token", l.Token, "error", err)
+		if answered(err) || errors.Is(err, store.ErrPermanent) || !rest(ctx, e.retry(), nil) {
 			return
 		}
 	}

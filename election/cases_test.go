@@ -467,6 +467,23 @@ func TestB11StopWhileTheLeaseIsBeingGranted(t *testing.T) {
 	})
 }
 
+func TestB11StopOfACandidateWhileTheStoreHangs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newReplica(t, memstore.New(), election.Config{})
+		r.wire.cut()
+		r.start(untilEnd)
+		for range 50 {
+			time.Sleep(time.Second + 7*time.Millisecond)
+			stopped := time.Now()
+			r.stop(nil)
+			if <-r.done; time.Since(stopped) > time.Second {
+				t.Fatalf("Run returned after %v", time.Since(stopped))
+			}
+			r.start(untilEnd)
+		}
+	})
+}
+
 // late is a store whose replies to acquires take their time, whatever the context says.
 type late struct{ store.Store }
 

@@ -42,9 +42,9 @@ type Elector struct {
 	wake   chan struct{} // the lease may be free
 	freed  chan struct{} // the last hold has been released
 	keeps  sync.WaitGroup
+	world  *world.World // of the present Run
 
 	// What only Run's goroutine uses.
-	world *world.World
 	pulse pulse
 	cool  backoff.BackOff // grows with each term in a row that its work has ended
 	floor uint64          // the highest token seen

@@ -81,7 +81,7 @@ func (e *Elector) finish(t *Term, w *work, last error) ending {
 	t.cancel(cause)
 	e.lost(t, cause)
 	if !errors.Is(over, ErrLost) {
-		e.release(t.lease)
+		e.release(t.lease, max(e.cfg.Lease/5, tidying))
 	}
 	if errors.Is(over, ErrExpired) && errors.Is(last, store.ErrPermanent) {
 		end.fault = e.permanent(last)

@@ -25,8 +25,8 @@ func Drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecon
 // Guard is how long before its deadline a lifetime of ttl ends: a tenth, at least 50 ms.
 func Guard(ttl time.Duration) time.Duration { return max(50*time.Millisecond, ttl/10) }
 
-// span is how long after its sending a grant of ttl ends.
-func span(ttl time.Duration) time.Duration { return ttl - Drift(ttl) - Guard(ttl) }
+// Span is how long after its sending a grant of ttl ends: Guard before its deadline.
+func Span(ttl time.Duration) time.Duration { return ttl - Drift(ttl) - Guard(ttl) }
 
 // Lifetime is a grant and its extensions. Its methods are safe for concurrent use and do no I/O.
 type Lifetime struct {
@@ -82,7 +82,7 @@ func (l *Lifetime) Extend(sent world.Instant, ttl time.Duration) bool {
 	if l.cause != nil {
 		return false
 	}
-	if _, mono := l.world.Since(sent); mono >= span(ttl) {
+	if _, mono := l.world.Since(sent); mono >= Span(ttl) {
 		return true
 	}
 	l.grant(sent, ttl)
@@ -170,7 +170,7 @@ func (l *Lifetime) End(cause error) {
 
 // grant notes a grant; mu is held.
 func (l *Lifetime) grant(sent world.Instant, ttl time.Duration) {
-	l.sent, l.span, l.guard = sent, span(ttl), Guard(ttl)
+	l.sent, l.span, l.guard = sent, Span(ttl), Guard(ttl)
 }
 
 // look compares the clocks with the deadline, notes what they say, and reports whether the grant holds; mu is held.

@@ -33,13 +33,14 @@ func skewed(ctx context.Context) (_ context.Context, w *world.World, ahead *atom
 }
 
 func TestDriftAndGuard(t *testing.T) {
-	for _, c := range []struct{ ttl, drift, guard time.Duration }{
-		{500 * time.Millisecond, 7 * time.Millisecond, 50 * time.Millisecond},
-		{2 * time.Second, 22 * time.Millisecond, 200 * time.Millisecond},
-		{15 * time.Second, 152 * time.Millisecond, 1500 * time.Millisecond},
+	const ms = time.Millisecond
+	for _, c := range []struct{ ttl, drift, guard, span time.Duration }{
+		{500 * ms, 7 * ms, 50 * ms, 443 * ms},
+		{2000 * ms, 22 * ms, 200 * ms, 1778 * ms},
+		{15000 * ms, 152 * ms, 1500 * ms, 13348 * ms},
 	} {
-		if d, g := lifetime.Drift(c.ttl), lifetime.Guard(c.ttl); d != c.drift || g != c.guard {
-			t.Errorf("%v: drift %v, guard %v; want %v, %v", c.ttl, d, g, c.drift, c.guard)
+		if d, g, s := lifetime.Drift(c.ttl), lifetime.Guard(c.ttl), lifetime.Span(c.ttl); d != c.drift || g != c.guard || s != c.span {
+			t.Errorf("%v: drift %v, guard %v, span %v; want %v, %v, %v", c.ttl, d, g, s, c.drift, c.guard, c.span)
 		}
 	}
 }
