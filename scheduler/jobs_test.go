@@ -191,15 +191,15 @@ func TestB39PanicAndGoexitAreFailures(t *testing.T) {
 				panic(errors.New("an error"))
 			case 4:
 				return errors.New(strings.Repeat("long ", 10_000))
+			case 5:
+				return (*nilError)(nil)
 			}
 			return nil
 		}})
-		time.Sleep(5500 * time.Millisecond)
-		equal(t, "history", c.history("a"), []string{
-			"00:00:01#1 schedule failed", "00:00:02#1 schedule failed", "00:00:03#1 schedule failed", "00:00:04#1 schedule failed", "00:00:05#1 schedule succeeded",
-		})
+		time.Sleep(6500 * time.Millisecond)
+		equal(t, "history", c.history("a"), append(every(1, 1, 5, "schedule failed"), "00:00:06#1 schedule succeeded"))
 		got := c.entries("a")
-		for i, want := range []string{"panic: a bug\ngoroutine ", "runtime.Goexit", "panic: an error\ngoroutine ", "long long"} {
+		for i, want := range []string{"panic: a bug\ngoroutine ", "runtime.Goexit", "panic: an error\ngoroutine ", "long long", "nil pointer"} {
 			if !strings.Contains(got[i].Detail, want) || len(got[i].Detail) > maxDetail {
 				t.Errorf("%q is not in %.200q", want, got[i].Detail)
 			}
@@ -209,6 +209,11 @@ func TestB39PanicAndGoexitAreFailures(t *testing.T) {
 		}
 	})
 }
+
+// nilError is an error whose text cannot be had from a nil pointer.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
 
 func TestTimeout(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {

@@ -88,7 +88,7 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 		}
 		entry := entryOf(&rec)
 		entry.Started = r.world.Wall().UTC()
-		err := r.call(run, def.Do, Run{
+		entry.Outcome, entry.Detail = r.call(run, def.Do, Run{
 			Job:     rec.Job,
 			Tick:    rec.tick(),
 			Attempt: rec.Attempt,
@@ -98,29 +98,29 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 			valid:   session.Valid,
 		})
 		entry.Ended = r.world.Wall().UTC()
-		entry.Outcome, entry.Detail = judge(err, context.Cause(run))
 		r.finish(key, entry)
 	}()
 }
 
-// call runs the job's work in a goroutine of its own, so that runtime.Goexit in it ends nothing else.
-func (r *runner) call(ctx context.Context, do Func, run Run) (err error) {
-	done := make(chan error, 1)
+// call runs the job's work in a goroutine of its own, so that a panic or runtime.Goexit in it, or in the error it returns,
+// ends nothing else.
+func (r *runner) call(ctx context.Context, do Func, run Run) (outcome Outcome, detail string) {
+	done := make(chan struct{})
 	go func() {
-		err := errGoexit
+		outcome, detail = Failed, "the job ended its goroutine by runtime.Goexit"
+		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-				r.log.Error("job panicked", "job", run.Job, "tick", run.Tick, "attempt", run.Attempt, "error", err)
+				outcome, detail = Failed, clip(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()), maxDetail)
+				r.log.Error("job panicked", "job", run.Job, "tick", run.Tick, "attempt", run.Attempt, "error", detail)
 			}
-			done <- err
 		}()
-		err = do(ctx, run)
+		err := do(ctx, run)
+		outcome, detail = judge(err, context.Cause(ctx))
 	}()
-	return <-done
+	<-done
+	return outcome, detail
 }
-
-var errGoexit = errors.New("the job ended its goroutine by runtime.Goexit")
 
 // judge turns what a job returned, and why its context ended, into an outcome. A job that finished its work in spite of
 // all has succeeded. One that had to stop because its replica did, or lost its session, is interrupted: OnInterrupt says
