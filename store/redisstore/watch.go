@@ -222,6 +222,7 @@ func (h *hub) receive(ctx context.Context, sub *redis.PubSub, heard *atomic.Int6
 		switch m := got.(type) {
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
+				h.store.spell("watch", "")
 				h.call(m.Channel, true)
 			}
 		case *redis.Message:

@@ -65,7 +65,7 @@ const (
 	long  = time.Minute           // does not end while a rule is checked
 	short = 60 * time.Millisecond // ends while a rule is checked
 
-	patience = 30 * time.Second // of a rule with a store that leaves it waiting
+	patience = 15 * time.Second // of a rule with a store that leaves it waiting
 )
 
 // env is a rule under check: a store, and calls that fail the test where the rule takes their success for granted.
