@@ -36,11 +36,12 @@ func TestPromisesAreTested(t *testing.T) {
 // TestPromiseCheckFindsWhatIsMissing shows on a fixture that the check above can fail.
 func TestPromiseCheckFindsWhatIsMissing(t *testing.T) {
 	stated, problems := checkPromises(t, os.DirFS("testdata/promises"))
-	equal(t, "stated", stated, []string{"E1", "E10", "E2", "S1", "S3", "S4"})
+	equal(t, "stated", stated, []string{"E1", "E10", "E2", "S1", "S3", "S4", "S5"})
 	equal(t, "problems", problems, []string{
 		"a/doc.go: no test function is named TestE2…",
 		"b/doc.go: no test function is named TestS1…",
 		"b/doc.go: no test function is named TestS4…",
+		"b/doc.go: no test function is named TestS5…",
 	})
 }
 
@@ -82,28 +83,32 @@ func names(test, id string) bool {
 	return ok && (rest == "" || rest[0] < '0' || rest[0] > '9')
 }
 
-// listedIDs returns the IDs with which list items and paragraphs of a doc comment begin.
+// listedIDs returns the IDs with which list items, paragraphs and lines of preformatted text of a doc comment begin.
 func listedIDs(text string) (ids []string) {
-	begin := func(b comment.Block) {
-		p, ok := b.(*comment.Paragraph)
-		if !ok || len(p.Text) == 0 {
-			return
-		}
-		first, ok := p.Text[0].(comment.Plain)
-		if !ok {
-			return
-		}
-		if m := promiseID.FindStringSubmatch(string(first)); m != nil {
+	begins := func(line string) {
+		if m := promiseID.FindStringSubmatch(line); m != nil {
 			ids = append(ids, m[1])
+		}
+	}
+	var begin func(comment.Block)
+	begin = func(b comment.Block) {
+		switch b := b.(type) {
+		case *comment.Paragraph:
+			if first, ok := b.Text[0].(comment.Plain); ok {
+				begins(string(first))
+			}
+		case *comment.List:
+			for _, item := range b.Items {
+				begin(item.Content[0])
+			}
+		case *comment.Code:
+			for line := range strings.Lines(b.Text) {
+				begins(line)
+			}
 		}
 	}
 	for _, block := range new(comment.Parser).Parse(text).Content {
 		begin(block)
-		if list, ok := block.(*comment.List); ok {
-			for _, item := range list.Items {
-				begin(item.Content[0])
-			}
-		}
 	}
 	return ids
 }

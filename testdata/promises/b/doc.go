@@ -4,4 +4,7 @@
 //  2. S3 is named by a test in another package's file.
 //
 // S4 is a paragraph, and has no test.
+//
+//	S5  Preformatted, and has no test;
+//	    see S6, which is not stated here.
 package b
