@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 )
 
 const (
-	lease    = time.Second      // one whose end a test waits for
+	lease    = 3 * time.Second  // one whose end a test waits for; short pauses of a busy machine do not end it
+	long     = 10 * time.Second // one that lives through long ones, and is renewed often enough to wait for
 	far      = 15 * time.Second // one whose end no test waits for: what comes before it has another reason
 	patience = 30 * time.Second // how long a test waits for what must come
 )
@@ -86,14 +88,16 @@ type replica struct {
 // call is one call of lead.
 type call struct {
 	*election.Term
-	by   *replica
-	ctx  context.Context
-	over chan struct{} // closed when lead has returned
+	by    *replica
+	ctx   context.Context
+	ended time.Time     // when untilEnd saw the end of ctx
+	over  chan struct{} // closed when lead has returned
 }
 
 // untilEnd is work that ends with its context.
 func untilEnd(c *call) error {
 	<-c.ctx.Done()
+	c.ended = time.Now()
 	return context.Cause(c.ctx)
 }
 
@@ -179,6 +183,17 @@ func (g *group) next() *call {
 	return receive(g.t, g.calls, "a leader")
 }
 
+// newest returns the last call that has begun: c, unless a pause of this machine has ended its term.
+func (g *group) newest(c *call) *call {
+	for {
+		select {
+		case c = <-g.calls:
+		default:
+			return c
+		}
+	}
+}
+
 // nobodyElse checks that no replica has begun to lead since the last call that was taken.
 func (g *group) nobodyElse() {
 	g.t.Helper()
@@ -232,6 +247,21 @@ func (g *group) renewals(n int) {
 	}
 }
 
+// end returns when the lease ends in Redis if it is not renewed, by the clock that this machine and Redis share.
+func (g *group) end() time.Time {
+	g.t.Helper()
+	var now *redis.TimeCmd
+	var left *redis.DurationCmd
+	_, err := g.admin.TxPipelined(g.t.Context(), func(p redis.Pipeliner) error {
+		now, left = p.Time(g.t.Context()), p.PTTL(g.t.Context(), g.key("lease"))
+		return nil
+	})
+	if err != nil || left.Val() <= 0 {
+		g.t.Fatalf("there is no lease: %v", err)
+	}
+	return now.Val().Add(left.Val())
+}
+
 // mark has the server keep a key until the lease ends unless it is renewed, and for plus more; the function tells
 // whether that time is not over yet, by the server's clock.
 func (g *group) mark(plus time.Duration) (early func() bool) {
@@ -268,7 +298,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
-	again := time.NewTicker(3 * time.Millisecond)
+	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for !so() {
 		select {
@@ -277,4 +307,37 @@ func eventually(t *testing.T, what string, so func() bool) {
 			t.Fatalf("waited %v in vain for %s", patience, what)
 		}
 	}
+}
+
+// before checks that a context ended before what it stands for in Redis. paused is how long this process may have been
+// kept from running, so that it saw the end of the context that much later.
+func before(t *testing.T, ended, end time.Time, paused time.Duration) {
+	t.Helper()
+	if late := ended.Sub(end); late >= paused {
+		t.Errorf("the context ended %v too late; pauses of this process: %v", late, paused)
+	}
+}
+
+// pauses measures, from the call on, for how long at the most this process is kept from running.
+func pauses(t *testing.T) (longest func() time.Duration) {
+	const tick = 2 * time.Millisecond
+	var most atomic.Int64
+	stop, done := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(stop); <-done })
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-ticker.C:
+			case <-stop:
+				return
+			}
+			now := time.Now()
+			most.Store(max(most.Load(), int64(now.Sub(last)-tick)))
+			last = now
+		}
+	}()
+	return func() time.Duration { return time.Duration(most.Load()) }
 }
