@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 		}
 		r1 := c.start("r1", nil, jobs...)
 		c.start("r2", nil, jobs...)
-		time.Sleep(16 * time.Second)
+		time.Sleep(16500 * time.Millisecond)
 		st := status(t, c)
 		if st.Leader.Replica != r1.ID() || st.Leader.Token != r1.elector.Term().Token() || st.Lease != 3*time.Second || len(st.Replicas) != 2 {
 			t.Errorf("%+v", st)
@@ -62,7 +62,7 @@ func TestStatus(t *testing.T) {
 		if a.Spec != "CRON_TZ=Europe/Berlin 0 30 3 * * *" || a.Zone != "Europe/Berlin" || !a.Next.Equal(day2000().Add(2*time.Hour+30*time.Minute)) || a.Last != nil || a.Skipped != nil {
 			t.Errorf("%+v", a)
 		}
-		if b.Last == nil || !b.Last.Tick.Equal(day2000().Add(10*time.Second)) && b.Last.Outcome != Succeeded || b.Next.Unix()%7 != 0 || time.Until(b.Next) > 7*time.Second {
+		if b.Last == nil || b.Last.Outcome != Succeeded || b.Next.Unix()%7 != 0 || time.Until(b.Next) > 7*time.Second {
 			t.Errorf("%+v", b)
 		}
 		if !foreign.Next.IsZero() || foreign.Spec != "every thirteen" || foreign.Last == nil {

@@ -281,7 +281,7 @@ func TestB46HistoryIsBounded(t *testing.T) {
 			}
 			return keys, size
 		}
-		time.Sleep(60*time.Second + 500*time.Millisecond)
+		time.Sleep(60*time.Second + 750*time.Millisecond)
 		keys, size := measure()
 		time.Sleep(5_000 * time.Second) // 10⁵ ticks of twenty jobs
 		afterKeys, afterSize := measure()
