@@ -65,7 +65,8 @@ func CheckCommit(l Lease, number uint64, changes []Change) error {
 		return err
 	}
 	if number == 0 || number > MaxToken {
-		return Permanent(fmt.Sprintf("store: commit number %d is not in 1 to 2^53-1: number the commits of a lease from 1", number), nil)
+		return Permanent(fmt.Sprintf("store: commit number %d is not in 1 to 2^53-1: "+
+			"number the commits of a lease from 1", number), nil)
 	}
 	if len(changes) > MaxChanges {
 		return fmt.Errorf("%w: %d changes in one commit, %d are the most", ErrTooLarge, len(changes), MaxChanges)

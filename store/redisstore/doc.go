@@ -5,8 +5,8 @@
 // All keys of a group share one hash tag, so that they lie in one slot of a Redis Cluster:
 //
 //	singleton:{group}:lease      string "token replica nonce", expires with the lease
-//	singleton:{group}:fence      hash: token (the last one given), committed and number (the ledger's position), released
-//	                             (the nonces released lately); expires 30 days after the last term
+//	singleton:{group}:fence      hash: token (the last one given), committed and number (the ledger's position) and
+//	                             released (the nonces released lately); expires 30 days after the last term
 //	singleton:{group}:sessions   sorted set of replica IDs by the end of their session, in ms of the server's clock
 //	singleton:{group}:info       hash of what the replicas say about themselves
 //	singleton:{group}:r:BUCKET   hash of records, one per bucket; never expires

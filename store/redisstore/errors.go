@@ -42,17 +42,17 @@ var kinds = []struct {
 	{"max number of clients reached", transient, ""},
 	{"OOM", alarming, "the Redis server is out of memory: raise its maxmemory or remove what fills it"},
 	{"MISCONF", alarming, "the Redis server cannot write to its disk: free space there and look at its log"},
-	{"NOAUTH", permanent, "the Redis server wants a password: set one in the client's options or the URL"},
-	{"unauthenticated multibulk length", permanent, "the Redis server wants a password: set one in the client's options or the URL"},
+	{"NOAUTH", permanent, noPassword},
+	{"unauthenticated multibulk length", permanent, noPassword}, // how a request of many parts is refused
 	{"WRONGPASS", permanent, "the Redis server refuses user and password: set those that it knows"},
 	{"invalid password", permanent, "the Redis server refuses the password: set the one that it knows"},
-	{"without any password configured", permanent, "the Redis server has no password: set none in the client's options or the URL"},
-	{"no password is set", permanent, "the Redis server has no password: set none in the client's options or the URL"},
+	{"without any password configured", permanent, needlessPassword},
+	{"no password is set", permanent, needlessPassword},
 	{"NOPERM", permanent, noPermission},
 	{"executing the script can't", permanent, noPermission},
-	{"CROSSSLOT", permanent, "the keys of a group must share one hash slot: let nothing between client and server rewrite keys"},
+	{"CROSSSLOT", permanent, "the keys of a group must share one hash slot: let nothing on the way to the server rewrite keys"},
 	{"WRONGTYPE", permanent, "another program uses a key of ours: give one of the two another prefix, or delete the key"},
-	{"NOTOKEN", permanent, "the group's tokens are used up, which no honest clock does: delete the fence key and look for what set it so high"},
+	{"NOTOKEN", permanent, "no honest clock uses up the tokens: delete the fence key and look for what has set it so high"},
 	{"unknown command", permanent, tooOld},
 	{"Unknown Redis command", permanent, tooOld},
 	{"DB index is out of range", permanent, "the Redis server has no database of that number: use another"},
@@ -60,8 +60,10 @@ var kinds = []struct {
 }
 
 const (
-	noPermission = "the Redis user lacks a permission: grant the commands, keys and channels that the documentation of redisstore lists"
-	tooOld       = "the Redis server lacks a command: use Redis 6.2 or later or Valkey 7.2 or later, with no command of the list renamed"
+	noPassword       = "the Redis server wants a password: set one in the client's options or the URL"
+	needlessPassword = "the Redis server has no password: set none in the client's options or the URL"
+	noPermission     = "the Redis user lacks a permission: grant the commands, keys and channels that package redisstore documents"
+	tooOld           = "the Redis server lacks a command: use Redis 6.2 or later or Valkey 7.2 or later, and rename no command"
 )
 
 // classify returns what to do about an error's text. It looks for whole words, with the hyphen before them that older
@@ -74,7 +76,9 @@ func classify(text string) (class, string) {
 				break
 			}
 			end := i + len(k.sign)
-			if (i == 0 || strings.ContainsRune(" -:", rune(rest[i-1]))) && (end == len(rest) || strings.ContainsRune(" .,'`", rune(rest[end]))) {
+			begins := i == 0 || strings.IndexByte(" -:", rest[i-1]) >= 0
+			ends := end == len(rest) || strings.IndexByte(" .,'`", rest[end]) >= 0
+			if begins && ends {
 				return k.class, k.remedy
 			}
 			rest = rest[end:]
@@ -94,7 +98,7 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 		return err
 	}
 	if errors.Is(err, redis.ErrClosed) {
-		return store.Permanent("redisstore: "+method+": the Redis client has been closed: close it after everything that uses it", err)
+		return store.Permanent("redisstore: the Redis client has been closed: close it after everything that uses it", err)
 	}
 	err = wrap(method, err)
 	what, remedy := classify(err.Error())
@@ -103,7 +107,8 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 		return store.Permanent(remedy, err)
 	case alarming:
 		if s.spell(method, remedy) {
-			s.log.ErrorContext(ctx, "the store cannot keep what it is given; it is asked again", slog.Any("error", err), slog.String("remedy", remedy))
+			s.log.ErrorContext(ctx, "the store cannot keep what it is given; it is asked again",
+				slog.Any("error", err), slog.String("remedy", remedy))
 		}
 	}
 	return err

@@ -207,7 +207,8 @@ func (s *Store) Position(ctx context.Context, group string) (token, number uint6
 	}
 	if err != nil || token > store.MaxToken || number > store.MaxToken {
 		key := s.fenceKey(group)
-		return 0, 0, store.Permanent(fmt.Sprintf("redisstore: %s holds an impossible position: find out who writes there, then DEL %s", key, key), err)
+		return 0, 0, store.Permanent(fmt.Sprintf("redisstore: %s holds an impossible position: "+
+			"find out who writes there, then DEL %s", key, key), err)
 	}
 	return token, number, nil
 }

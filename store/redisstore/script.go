@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -27,15 +28,15 @@ var (
 )
 
 func load(name string) *redis.Script {
-	var text string
+	var text strings.Builder
 	for _, part := range []string{"prelude", name} {
 		b, err := sources.ReadFile("lua/" + part + ".lua")
 		if err != nil {
 			panic(err) // embedded: it is there or the program does not build
 		}
-		text += string(b)
+		text.WriteString(string(b))
 	}
-	return redis.NewScript(text)
+	return redis.NewScript(text.String())
 }
 
 // reply is what a script has returned: a word that says how it went, and more.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -132,7 +131,7 @@ func TestB17AForeignTypeAtEachOfOurKeysIsNamed(t *testing.T) {
 		"r:history/x": "commit",
 		"inbox":       "post",
 	} {
-		for _, method := range strings.Fields(methods) {
+		for method := range strings.FieldsSeq(methods) {
 			t.Run(key+" in "+method, func(t *testing.T) {
 				name := "singleton:{g}:" + key
 				do(t, client, "FLUSHALL")
@@ -351,83 +350,5 @@ func TestAServerOutOfMemoryLetsTheLivingLive(t *testing.T) {
 	must(t, s.Commit(ctx, l, 1, []store.Change{{Bucket: "job", Key: "k"}}))
 	if n := strings.Count(log.String(), "level=ERROR"); n != 2 { // commit, post
 		t.Errorf("%d alarms, want one for each method:\n%s", n, log.String())
-	}
-}
-
-func TestB16FlushedScriptsAreLoadedAgain(t *testing.T) {
-	client := redistest.Start(t).Client()
-	s := open(t, client, nil)
-	l := lead(t, s, "a", "n1")
-	for number := range uint64(3) {
-		do(t, client, "SCRIPT", "FLUSH")
-		_, err := s.Renew(t.Context(), l)
-		must(t, err)
-		must(t, s.Commit(t.Context(), l, number+1, nil))
-	}
-}
-
-func TestRestartsKeepWhatTheServerKept(t *testing.T) {
-	server := redistest.Start(t, redistest.AppendOnly())
-	s, ctx := open(t, server.Client(), nil), t.Context()
-	l := lead(t, s, "a", "n1")
-	must(t, s.Commit(ctx, l, 1, []store.Change{{Bucket: "job", Key: "k", Value: []byte("v")}}))
-	must(t, server.Restart())
-	until(t, func() bool { _, err := s.Renew(ctx, l); return err == nil })
-	must(t, s.Commit(ctx, l, 1, nil))
-	must(t, s.Commit(ctx, l, 2, nil))
-	must(t, server.RestartEmpty())
-	until(t, func() bool { _, err := s.Renew(ctx, l); return errors.Is(err, store.ErrLost) })
-	next, err := s.Acquire(ctx, "g", candidate("a", "n2"))
-	if err != nil || next.Token <= l.Token {
-		t.Errorf("token %d after %d, %v", next.Token, l.Token, err)
-	}
-}
-
-func TestALostTailIsAGap(t *testing.T) {
-	server := redistest.Start(t, redistest.AppendOnly())
-	s, ctx := open(t, server.Client(), nil), t.Context()
-	l := lead(t, s, "a", "n1")
-	for number := range uint64(3) {
-		must(t, s.Commit(ctx, l, number+1, nil))
-	}
-	server.Kill()
-	files, err := filepath.Glob(filepath.Join(server.Dir(), "appendonlydir", "*.incr.aof"))
-	must(t, err)
-	if len(files) != 1 {
-		t.Fatalf("append-only files %v", files)
-	}
-	info, err := os.Stat(files[0])
-	must(t, err)
-	must(t, os.Truncate(files[0], info.Size()-5))
-	must(t, server.Restart())
-	var number uint64
-	until(t, func() bool { _, number, err = s.Position(ctx, "g"); return err == nil })
-	if number != 2 {
-		t.Fatalf("the last commit is %d, want 2: the third was to be lost", number)
-	}
-	if err := s.Commit(ctx, l, 4, nil); !errors.Is(err, store.ErrGap) {
-		t.Errorf("the fourth commit: %v, want %v", err, store.ErrGap)
-	}
-}
-
-func TestB3WhatAFrozenServerFindsWhenItThawsLeavesNoLease(t *testing.T) {
-	server := redistest.Start(t)
-	s, ctx := open(t, server.Client(), nil), t.Context()
-	must(t, s.Release(ctx, lead(t, s, "a", "n0")))
-	for round := range 10 {
-		l := store.Lease{Group: "g", Replica: "a", Nonce: fmt.Sprintf("m%d", round)}
-		before := scripts(t, server)
-		server.Stop()
-		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-		if _, err := s.Acquire(short, "g", candidate("a", l.Nonce)); err == nil {
-			t.Fatal("a frozen server answered")
-		}
-		cancel()
-		server.Cont() // the acquire lies in its socket, and may be read before the release or after it
-		must(t, s.Release(ctx, l))
-		until(t, func() bool { return scripts(t, server) >= before+2 })
-		if _, err := s.Leader(ctx, "g"); !errors.Is(err, store.ErrNoLeader) {
-			t.Fatalf("round %d: %v", round, err)
-		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,11 +158,11 @@ func (e *env) ids() string {
 	e.Helper()
 	replicas, err := e.s.Replicas(e.ctx, "g")
 	e.must(err)
-	text := ""
+	var text strings.Builder
 	for _, r := range replicas {
-		text += r.ID + " "
+		text.WriteString(r.ID + " ")
 	}
-	return text
+	return text.String()
 }
 
 // records returns a bucket as text.

@@ -140,7 +140,7 @@ var sessionRules = []rule{
 		e.equal(e.ids(), "b ")
 	}},
 	{name: "many sessions that are over leave no trace", check: func(e *env) {
-		for _, id := range strings.Fields(strings.Repeat("x", 3) + " p q r s t u v w y z 1 2 3 4 5") {
+		for id := range strings.FieldsSeq(strings.Repeat("x", 3) + " p q r s t u v w y z 1 2 3 4 5") {
 			e.join(id, short)
 		}
 		e.join("alive", long)
