@@ -109,6 +109,17 @@ func TestNothingRevivesWhatIsOver(t *testing.T) {
 	})
 }
 
+func TestExtensionAfterTheEndIsRefusedAlsoWhenNobodyHasLooked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w, ahead := skewed(t.Context())
+		l := lifetime.New(ctx, w.Now(), ttl, errExpired)
+		ahead.Store(int64(time.Hour)) // as after a suspend: no timer has run
+		if l.Extend(w.Now(), ttl) || l.Valid() || context.Cause(l.Context()) != errExpired {
+			t.Error("an extension revived it")
+		}
+	})
+}
+
 func TestGrantThatHasRunOutOnArrivalIsWorthNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := world.From(t.Context())
