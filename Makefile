@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt cross fuzz-seeds fuzz cover demo bench bench-peers
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz cover demo bench bench-peers
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,18 +52,22 @@ test: setup modules ## every test of every module, with the race detector
 	done; [ -z "$$failed" ] || { echo "tests failed in:$$failed" >&2; exit 1; }
 
 lint: modules ## gofmt, vet, fix, tidy, golangci-lint (staticcheck, import direction, ...)
-	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt -w is needed on:" >&2; echo "$$out" >&2; exit 1; }
-	@for m in $(MODULES); do \
+	@failed=; bad() { failed="$$failed $$1"; }; \
+	out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt -w is needed on:"; echo "$$out"; bad gofmt; }; \
+	for m in $(MODULES); do \
 		echo "== vet, fix, tidy and golangci-lint in $$m"; \
-		go -C $$m vet ./...; \
-		go -C $$m fix -diff ./...; \
-		go -C $$m mod tidy -diff; \
-		(cd $$m && $(LINTER) run --config $(CURDIR)/.golangci.yml ./...); \
-	done
+		go -C $$m vet ./... || bad "$$m:vet"; \
+		go -C $$m fix -diff ./... || bad "$$m:fix"; \
+		go -C $$m mod tidy -diff || bad "$$m:tidy"; \
+		(cd $$m && $(LINTER) run --config $(CURDIR)/.golangci.yml ./...) || bad "$$m:golangci-lint"; \
+	done; [ -z "$$failed" ] || { echo "lint failed:$$failed (make fmt and make tidy mend what they can)" >&2; exit 1; }
 
 fmt: ## rewrite the source as gofmt and go fix want it
 	@gofmt -w .
 	@for m in $(MODULES); do go -C $$m fix ./...; done
+
+tidy: ## go mod tidy in every module, this one first: the others depend on it
+	@for m in . $(filter-out .,$(MODULES)); do go -C $$m mod tidy; done
 
 cross: ## compile for macOS, and the libraries for Windows
 	@echo "== darwin: everything"; GOOS=darwin CGO_ENABLED=0 go build ./...
