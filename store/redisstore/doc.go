@@ -18,7 +18,7 @@
 //
 // # Memory
 //
-// A group without records takes under 1 KiB. An inbox holds at most [store.MaxInbox] messages of at most
+// A group of a few replicas without records takes 2 KiB. An inbox holds at most [store.MaxInbox] messages of at most
 // [store.MaxValue] bytes, a record at most [store.MaxValue]. Sessions that are over are cleared away, ten in each call that
 // sets one; both session keys expire two days after the last such call.
 //
