@@ -71,7 +71,7 @@ func (e *Elector) subscribe() error {
 		return err
 	}
 	if e.subscribed = err == nil; !e.subscribed {
-		e.pulse.failed(err)
+		e.pulse.trouble.unanswered(err)
 	}
 	return nil
 }
@@ -200,6 +200,9 @@ func (e *Elector) tell(l store.Leader) {
 		return
 	}
 	e.told = l
+	if l.Replica != "" && l.Replica != e.ID() {
+		e.log().Info("following", "leader", l.Replica, "token", l.Token)
+	}
 	if f := e.cfg.Callbacks.LeaderChanged; f != nil {
 		e.queue.add(func() { f(l) })
 	}

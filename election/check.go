@@ -44,17 +44,3 @@ func (e *Elector) log() *slog.Logger {
 	defer e.mu.Unlock()
 	return e.logger
 }
-
-// seldom returns a function that passes faults which are retried on: the same text at most once a minute, another one at
-// most once a second.
-func seldom(say func(error)) func(error) {
-	var said string
-	var at time.Time
-	return func(err error) {
-		since := time.Since(at)
-		if text := err.Error(); text != said && since >= time.Second || since >= time.Minute {
-			said, at = text, time.Now()
-			say(err)
-		}
-	}
-}

@@ -26,7 +26,7 @@ type pulse struct {
 	replies [5]time.Duration // how long the last ones took, a ring
 	oldest  int
 	pause   time.Duration // after the last failure; 0 after an answer
-	failed  func(error)   // is told of each attempt without an answer
+	trouble trouble
 }
 
 // timeout returns how long one attempt may take while a lease or session of ttl has left before it ends. Four times the
@@ -56,8 +56,9 @@ func (p *pulse) ask(ctx context.Context, limit time.Duration, call func(context.
 	}
 	if answered(err) {
 		p.pause = 0
+		p.trouble.answered()
 	} else if ctx.Err() == nil {
-		p.failed(err)
+		p.trouble.unanswered(err)
 	}
 	return err
 }

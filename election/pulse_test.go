@@ -39,7 +39,7 @@ func TestTimeoutOfAnAttempt(t *testing.T) {
 
 func TestAttemptsGrowUpToAStoreThatHasBecomeSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pulse{world: world.From(t.Context()), failed: func(error) {}}
+		p := pulse{world: world.From(t.Context())}
 		attempts := 0
 		for err := context.DeadlineExceeded; err != nil; attempts++ {
 			err = p.ask(t.Context(), p.timeout(15*time.Second, 13*time.Second), func(ctx context.Context) error {
@@ -68,7 +68,7 @@ func TestAttemptsGrowUpToAStoreThatHasBecomeSlow(t *testing.T) {
 }
 
 func TestPausesGrowAndStartAnew(t *testing.T) {
-	p := pulse{world: world.From(t.Context()), failed: func(error) {}}
+	p := pulse{world: world.From(t.Context())}
 	for _, most := range []time.Duration{50, 100, 200, 200, 200} {
 		most *= time.Millisecond
 		if got := p.retry(longPause); got < most/2 || got >= most {
@@ -98,7 +98,7 @@ func BenchmarkBeat(b *testing.B) {
 	w := world.From(b.Context())
 	l := lifetime.New(b.Context(), w.Now(), time.Hour, ErrExpired)
 	defer l.End(ErrExpired)
-	p := pulse{world: w, failed: func(error) {}}
+	p := pulse{world: w}
 	ctx, stop := context.WithCancel(b.Context())
 	b.ReportAllocs()
 	_ = p.beat(ctx, l, time.Hour, 0, func(ctx context.Context, sent world.Instant) (time.Duration, error) {

@@ -120,7 +120,11 @@ func (e *Elector) lost(t *Term, cause error) {
 		return
 	}
 	t.reported = true
-	e.log().Info("term has ended", "token", t.Token(), "error", cause)
+	level := slog.LevelInfo
+	if errors.Is(cause, ErrExpired) || errors.Is(cause, ErrLost) || errors.Is(cause, store.ErrEnded) {
+		level = slog.LevelWarn
+	}
+	e.log().Log(t.life.Context(), level, "term has ended", "token", t.Token(), "cause", cause)
 	if f := e.cfg.Callbacks.Lost; f != nil {
 		e.queue.add(func() { f(t, cause) })
 	}

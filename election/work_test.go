@@ -228,70 +228,6 @@ func TestPanicAfterALossIsFollowedByACoolDown(t *testing.T) {
 	})
 }
 
-func TestResignLetsAnotherLeadFirst(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := memstore.New()
-		r := run(t, s, election.Config{}, func(ctx context.Context, term *election.Term) error {
-			<-ctx.Done()
-			if context.Cause(ctx) == election.ErrResigned {
-				time.Sleep(2 * lease)
-				if !term.Valid() {
-					t.Error("the lease is not renewed while the work goes on")
-				}
-			}
-			return nil
-		})
-		synctest.Wait()
-		other := run(t, s, election.Config{}, untilEnd)
-		time.Sleep(time.Second)
-		start := time.Now()
-		if err := r.Resign(t.Context()); err != nil || time.Since(start) != 2*lease {
-			t.Errorf("Resign returned %v after %v", err, time.Since(start))
-		}
-		synctest.Wait()
-		if r.leads() || !other.leads() {
-			t.Error("nobody else leads when Resign returns")
-		}
-		if err := r.Resign(t.Context()); err != nil {
-			t.Errorf("a follower resigns: %v", err)
-		}
-		other.stop(nil)
-		await(t, 2*time.Second, "leads when the other has stopped", r.leads) // after its cool-down
-	})
-}
-
-func TestResignOfTheOnlyReplicaLeadsAgainAfterACoolDown(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := run(t, memstore.New(), election.Config{}, untilEnd)
-		for range 5 { // the cool-down does not grow
-			await(t, 2*time.Second, "leads", r.leads)
-			if err := r.Resign(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(900 * time.Millisecond)
-			if r.leads() {
-				t.Error("it does not wait for another")
-			}
-		}
-	})
-}
-
-func TestResignGivesUpWaitingWithItsContext(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := run(t, memstore.New(), election.Config{}, func(ctx context.Context, _ *election.Term) error {
-			<-ctx.Done()
-			time.Sleep(time.Minute)
-			return nil
-		})
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := r.Resign(ctx); err != context.DeadlineExceeded {
-			t.Errorf("Resign returned %v", err)
-		}
-	})
-}
-
 func TestCallbacksAreInOrderAndNeverInTheWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
@@ -369,41 +305,6 @@ func TestRunWithAnEndedContextAsksNothing(t *testing.T) {
 		cancel()
 		if err := r.Run(ctx, untilEnd); err != nil || len(r.wire.counts) != 0 {
 			t.Errorf("Run returned %v after %v", err, r.wire.counts)
-		}
-	})
-}
-
-func TestCheckReportsALoopThatStandsStill(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := memstore.New()
-		r := run(t, deaf{s, time.Now().Add(time.Second)}, election.Config{}, untilEnd)
-		for range 10 {
-			time.Sleep(time.Second)
-			if err := r.Check(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Minute)
-		if err := r.Check(); err == nil || errors.Is(err, election.ErrOverdue) {
-			t.Errorf("Check says %v", err)
-		}
-	})
-}
-
-func TestCheckDoesNotMindTheStore(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := memstore.New()
-		leader, follower := run(t, s, election.Config{}, untilEnd), run(t, s, election.Config{}, untilEnd)
-		for _, f := range []fault{{}, {lost: true}, {lost: true, reset: true}, {mute: true}, {}} {
-			for _, r := range []*replica{leader, follower} {
-				r.wire.follow(func(string) fault { return f })
-			}
-			for range 600 {
-				time.Sleep(time.Second)
-				if err := errors.Join(leader.Check(), follower.Check()); err != nil {
-					t.Fatalf("%+v: %v", f, err)
-				}
-			}
 		}
 	})
 }

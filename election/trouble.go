@@ -1,0 +1,52 @@
+package election
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// How often a store that does not answer is complained about: a new reason soon, the same spell once in a while.
+const (
+	otherReason = 10 * time.Second
+	sameReason  = time.Minute
+)
+
+// trouble logs a spell of calls without an answer: its begin, its reasons now and then, and its end. It belongs to one
+// goroutine; the zero value logs nothing.
+type trouble struct {
+	log   func() *slog.Logger
+	msg   string
+	since time.Time // begin of the spell that has been logged
+	last  time.Time // when something was logged of it
+	said  string
+}
+
+// unanswered notes a call without an answer. A fault that no retry heals is not said to be tried again: it is the error
+// of Run, or of the term's end.
+func (t *trouble) unanswered(err error) {
+	if t.log == nil || errors.Is(err, store.ErrPermanent) {
+		return
+	}
+	now, text := time.Now(), err.Error()
+	switch since := now.Sub(t.last); {
+	case t.since.IsZero():
+		t.since = now
+	case text != t.said && since >= otherReason, since >= sameReason:
+	default:
+		return
+	}
+	t.last, t.said = now, text
+	t.log().Warn(t.msg, "error", err)
+}
+
+// answered ends a spell.
+func (t *trouble) answered() {
+	if t.since.IsZero() {
+		return
+	}
+	t.log().Info("store answers again", "after", time.Since(t.since))
+	t.since, t.said = time.Time{}, ""
+}
