@@ -52,7 +52,13 @@ type JobStatus struct {
 	Skipped *Entry    // the newest history entry, where it is ticks that were skipped
 	Unowned time.Time // since when no leader's binary has had the job; zero when it is owned
 	Problem string    // why the leader cannot schedule it
+
+	Watermark time.Time // the last tick that has been dealt with
+	Overdue   time.Time // the first tick after it, when that is more than 5 s ago and no run of the job is open; else zero
 }
+
+// overdueAfter is how late a tick is that a leader would long have dealt with.
+const overdueAfter = 5 * time.Second
 
 // Status returns leader, replicas, jobs and open runs. That nobody leads is no error: Leader is zero then.
 func (i *Inspector) Status(ctx context.Context) (Status, error) {
@@ -85,6 +91,13 @@ func (i *Inspector) Status(ctx context.Context) (Status, error) {
 		}
 		st.Running = append(st.Running, runStatus(r))
 	}
+	for _, e := range st.Running { // what has fallen due meanwhile may wait for its end
+		for n := range st.Jobs {
+			if st.Jobs[n].Name == e.Job {
+				st.Jobs[n].Overdue = time.Time{}
+			}
+		}
+	}
 	return st, nil
 }
 
@@ -103,12 +116,15 @@ func jobStatus(r store.Record, now time.Time) JobStatus {
 	if err != nil {
 		return JobStatus{Name: r.Key, Problem: err.Error()}
 	}
-	j := JobStatus{Name: r.Key, Spec: rec.Spec, Zone: rec.Zone, Last: rec.Last, Skipped: rec.Row, Problem: rec.Problem}
+	j := JobStatus{Name: r.Key, Spec: rec.Spec, Zone: rec.Zone, Last: rec.Last, Skipped: rec.Row, Problem: rec.Problem, Watermark: rec.watermark()}
 	if rec.Unowned != 0 {
 		j.Unowned = time.Unix(rec.Unowned, 0).UTC()
 	}
 	if table := rec.table(); table != nil && j.Problem == "" && rec.Unowned == 0 {
-		j.Next = table.next(later(rec.watermark(), now))
+		j.Next = table.next(later(j.Watermark, now))
+		if due := table.next(j.Watermark); !due.IsZero() && now.Sub(due) > overdueAfter {
+			j.Overdue = due
+		}
 	}
 	return j
 }

@@ -99,6 +99,34 @@ func TestStatusOfAWaitingRun(t *testing.T) {
 	})
 }
 
+// A tick is overdue where nobody has dealt with it, and no run of its job is the reason.
+func TestStatusOfOverdueJobs(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		r1 := c.start("r1", nil,
+			Job{Name: "each", Spec: "*/2 * * * * *"},
+			Job{Name: "foreign", Spec: "every thirteen", Schedule: everyNth(13)},
+			Job{Name: "later", Spec: "0 * * * * *"},
+			Job{Name: "long", Spec: "*/4 * * * * *", Do: takes(time.Minute)})
+		time.Sleep(4500 * time.Millisecond)
+		r1.kill()
+		overdue := func() (found []string) {
+			for _, j := range status(t, c).Jobs {
+				if !j.Overdue.IsZero() {
+					found = append(found, j.Name+" since "+j.Overdue.Format(time.TimeOnly)+", after "+j.Watermark.Format(time.TimeOnly))
+				}
+			}
+			return found
+		}
+		time.Sleep(6500 * time.Millisecond) // 11 s
+		equal(t, "overdue", overdue(), nil)
+		time.Sleep(time.Second)
+		equal(t, "overdue", overdue(), []string{"each since 00:00:06, after 00:00:04"})
+		c.start("r2", nil, Job{Name: "each", Spec: "*/2 * * * * *"})
+		time.Sleep(time.Second)
+		equal(t, "overdue", overdue(), nil)
+	})
+}
+
 func TestHistoryOfAllJobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		c.start("r1", nil, Job{Name: "a", Spec: "*/2 * * * * *"}, Job{Name: "b", Spec: "*/3 * * * * *"})
