@@ -107,7 +107,7 @@ func (b *book) commit(number uint64, changes []store.Change) error {
 			return err
 		}
 		if !warned {
-			b.log.Warn("commit is not answered, asking again", "token", lease.Token, "number", number, "error", err)
+			b.log.Warn("commit is not answered, asking again", "number", number, "error", err)
 			warned = true
 		}
 		if !pause(b.term.Context(), b.world.Between(retryMin, retryMax)) {

@@ -165,7 +165,10 @@ func define(j Job, opts schedule.Options) (*definition, error) {
 		add("Timeout %v is negative", j.Timeout)
 	}
 	if len(problems) > 0 {
-		return nil, fmt.Errorf("scheduler: job %.140q: %w", j.Name, errors.Join(problems...))
+		for i, p := range problems {
+			problems[i] = fmt.Errorf("scheduler: job %.140q: %w", j.Name, p)
+		}
+		return nil, errors.Join(problems...)
 	}
 
 	if d.Overlap == OverlapDefault {

@@ -531,8 +531,8 @@ func TestCheckSeesAStandstill(t *testing.T) {
 		if err := r.Check(); !errors.Is(err, errStandstill) {
 			t.Errorf("Check: %v", err)
 		}
-		time.Sleep(15 * time.Second)
-		if !r2.leads() || !strings.HasPrefix(c.started("a")[1], "r2 ") {
+		time.Sleep(25 * time.Second)
+		if got := c.started("a"); !r2.leads() || len(got) < 2 || !strings.HasPrefix(got[1], "r2 ") {
 			t.Errorf("nobody has taken over: %v", c.started("a"))
 		}
 		before := c.records(bucketJob)["a"]

@@ -118,13 +118,10 @@ func (s *Scheduler) drain(ctx context.Context, over chan struct{}) int {
 
 // leave ends the session of a replica that has nothing more to tell; where that fails, the session lapses.
 func (s *Scheduler) leave(base context.Context) {
-	session := s.elector.Session()
-	if session == nil {
-		return
-	}
+	id := s.elector.ID() // a follower has a session, too, that only the store knows of
 	ctx, cancel := context.WithTimeout(base, leaveTime)
 	defer cancel()
-	if err := s.store.Leave(ctx, s.cfg.Group, session.ID()); err != nil {
-		s.log.Warn("session could not be ended; it lapses", "replica", session.ID(), "error", err)
+	if err := s.store.Leave(ctx, s.cfg.Group, id); err != nil {
+		s.log.Warn("session could not be ended; it lapses", "replica", id, "error", err)
 	}
 }

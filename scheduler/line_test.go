@@ -162,6 +162,7 @@ type fate struct {
 	reply   time.Duration // how long the reply is
 	lost    bool          // the request never arrives, and the caller waits
 	mute    bool          // the reply never arrives, and the caller waits
+	swallow bool          // the store says yes, and has forgotten it
 	again   time.Duration // the request arrives a second time, so much later
 }
 
@@ -216,6 +217,8 @@ func (s *script) carry(ctx context.Context, c call, deliver func(context.Context
 	case f.lost:
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case f.swallow:
+		return nil, nil
 	case f == fate{}:
 		return deliver(ctx)
 	}

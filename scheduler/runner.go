@@ -88,6 +88,8 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 		}
 		entry := entryOf(&rec)
 		entry.Started = r.world.Wall().UTC()
+		r.log.Info("run started", "run", entry.RunID, "job", entry.Job, "tick", entry.Tick, "attempt", entry.Attempt,
+			"reason", string(entry.Reason), "token", entry.Token)
 		entry.Outcome, entry.Detail = r.call(run, def.Do, Run{
 			Job:     rec.Job,
 			Tick:    rec.tick(),
@@ -155,7 +157,7 @@ func (r *runner) finish(key claimKey, entry Entry) {
 	if entry.Outcome != Succeeded {
 		level = slog.LevelWarn
 	}
-	log := r.log.With("job", entry.Job, "tick", entry.Tick, "attempt", entry.Attempt)
+	log := r.log.With("run", entry.RunID, "job", entry.Job, "tick", entry.Tick, "attempt", entry.Attempt)
 	if entry.Detail != "" {
 		log = log.With("error", firstLine(entry.Detail))
 	}

@@ -61,9 +61,6 @@ type Scheduler struct {
 // New returns a scheduler that does nothing until Run is called.
 func New(st store.Store, cfg Config) (*Scheduler, error) {
 	err := cfg.complete()
-	if st == nil {
-		err = errors.Join(errors.New("scheduler: store is nil"), err)
-	}
 	elector, electorErr := election.New(st, election.Config{
 		Group:     cfg.Group,
 		ID:        cfg.ID,
