@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,10 @@ func someStatus() scheduler.Status {
 			{Name: "gone", Spec: "@daily", Zone: "UTC", Next: noon.Add(12 * time.Hour), Unowned: ago(90 * time.Minute)},
 			{Name: "invoice", Spec: "0 3 * * *", Zone: "Asia/Tokyo", Next: noon.Add(6 * time.Hour),
 				Last: ended("invoice", 18*time.Hour, 41*time.Second, scheduler.Succeeded, "")},
-			{Name: "report", Spec: "*/5 * * * *", Zone: "UTC", Next: noon.Add(72 * time.Second), Last: report},
+			{Name: "late", Spec: "@hourly", Zone: "UTC", Next: noon.Add(time.Hour), Overdue: ago(20 * time.Second),
+				Last: ended("late", time.Hour, time.Second, scheduler.Succeeded, "")},
+			{Name: "left", Spec: "@hourly", Zone: "UTC", Next: noon.Add(time.Hour)},
+			{Name: "report", Spec: "*/5 * * * *", Zone: "UTC", Next: noon.Add(72 * time.Second), Last: report, Overdue: ago(20 * time.Hour)},
 			{Name: "retried", Spec: "*/5 * * * * *", Zone: "UTC", Next: noon.Add(300 * time.Millisecond)},
 			{Name: "slow", Spec: "* * * * *", Zone: "UTC", Next: noon.Add(time.Minute),
 				Last:    ended("slow", 5*time.Minute, 4*time.Minute, scheduler.Succeeded, ""),
@@ -51,6 +55,7 @@ func someStatus() scheduler.Status {
 		},
 		Running: []scheduler.Entry{
 			{RunID: "export@2026-11-29T11:48:00Z", Job: "export", Tick: ago(12 * time.Minute), Attempt: 1, Replica: "web-1-c01d", Started: ago(12 * time.Minute)},
+			{RunID: "left@2026-11-29T11:59:00Z", Job: "left", Tick: ago(time.Minute), Attempt: 2, Replica: "web-4-77d2", Started: ago(time.Minute)},
 			{RunID: "retried@2026-11-29T11:59:55Z", Job: "retried", Tick: ago(5 * time.Second), Attempt: 2},
 			{RunID: "two@2026-11-29T11:00:00Z", Job: "two", Tick: ago(time.Hour), Attempt: 1, Replica: "web-1-c01d", Started: ago(time.Hour)},
 			{RunID: "two@2026-11-29T11:30:00Z", Job: "two", Tick: ago(30 * time.Minute), Attempt: 1, Replica: "web-3-90be", Started: ago(30 * time.Minute)},
@@ -74,19 +79,21 @@ func printStatus(t *testing.T, st scheduler.Status, zone string) string {
 func TestStatusForPeople(t *testing.T) {
 	const want = `billing: web-2-7f3a leads; lease renewed 2.6 s ago, 12.4 s left
 3 replicas: web-1-c01d, web-2-7f3a, web-3-90be
-3 of 10 jobs need attention
+4 of 12 jobs need attention
 
-JOB      SCHEDULE                     NEXT             LAST                            STATE
-broken   ??                           -                -                               not scheduled: its record cannot be read
+JOB      SCHEDULE                     NEXT             LAST                               STATE
+broken   ??                           -                -                                  not scheduled: its record cannot be read
 cleanup  every 10 minutes             in 3 m           succeeded 6 m 41 s ago, 2 s
 export   hourly                       in 43 m          running for 12 m on web-1-c01d
 fresh    at 00:00, on 1 January       Fri 1 Jan 00:00  -
-gone     daily at 00:00 (UTC)         -                -                               no running binary has it, for 1 h 30 m
+gone     daily at 00:00 (UTC)         -                -                                  no running binary has it, for 1 h 30 m
 invoice  daily at 03:00 (Asia/Tokyo)  in 6 h           succeeded 18 h ago, 41 s
-report   every 5 minutes              in 1 m 12 s      failed 3 m 48 s ago             exit status 1, attempt 3
-retried  every 5 seconds              now              attempt 2 is about to start     attempt 2
-slow     every minute                 in 1 m           succeeded 5 m ago, 4 m          then 3 ticks skipped: overlap
-two      label of its own             -                running for 30 m on web-3-90be  2 runs are open
+late     hourly                       in 1 h           succeeded 1 h ago, 1 s             overdue since 12:59:40
+left     hourly                       in 1 h           open on web-4-77d2, which is gone  the leader records how it ended
+report   every 5 minutes              in 1 m 12 s      failed 3 m 48 s ago                overdue since yesterday 17:00:00, exit status 1, attempt 3
+retried  every 5 seconds              now              attempt 2 is about to start        attempt 2
+slow     every minute                 in 1 m           succeeded 5 m ago, 4 m             then 3 ticks skipped: overlap
+two      label of its own             -                running for 30 m on web-3-90be     2 runs are open
 times are local (Europe/Berlin); --utc, --json
 `
 	if got := printStatus(t, someStatus(), "Europe/Berlin"); got != want {
@@ -103,14 +110,45 @@ func TestStatusWithoutLeader(t *testing.T) {
 	st.Jobs = someStatus().Jobs[1:2]
 	const want = `billing: NO LEADER
 no replicas: start singleton cron --group billing on the machines, or look whether the name is right
-1 job, all is well
+1 job; nobody fires it
 
-JOB      SCHEDULE          NEXT    LAST                         STATE
-cleanup  every 10 minutes  in 3 m  succeeded 6 m 41 s ago, 2 s
+JOB      SCHEDULE          NEXT  LAST                         STATE
+cleanup  every 10 minutes  -     succeeded 6 m 41 s ago, 2 s
 times are UTC; --json
 `
 	if got := printStatus(t, st, "UTC"); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	st.Running = []scheduler.Entry{{Job: "cleanup", Attempt: 1, Replica: "web-3-90be", Started: ago(time.Minute)}}
+	const open = "cleanup  every 10 minutes  -     open on web-3-90be, which is gone  the next leader records how it ended\n"
+	if got := printStatus(t, st, "UTC"); !strings.Contains(got, open) {
+		t.Errorf("got:\n%s\nwant:\n%s", got, open)
+	}
+}
+
+func TestHeadOfTheStatus(t *testing.T) {
+	jobs := someStatus().Jobs
+	for _, c := range []struct {
+		leads bool
+		jobs  []scheduler.JobStatus
+		want  string
+	}{
+		{true, jobs[1:2], "1 job, all is well"},
+		{true, jobs[1:3], "2 jobs, all is well"},
+		{true, jobs[0:2], "1 of 2 jobs needs attention"},
+		{true, jobs, "4 of 12 jobs need attention"},
+		{false, jobs[1:2], "1 job; nobody fires it"},
+		{false, jobs[1:3], "2 jobs; nobody fires them"},
+		{false, jobs[0:2], "1 of 2 jobs needs attention; nobody fires them"},
+		{false, jobs, "4 of 12 jobs need attention; nobody fires them"},
+	} {
+		p := statusPage{Status: scheduler.Status{Jobs: c.jobs}}
+		if c.leads {
+			p.Leader.Replica = "web-2-7f3a"
+		}
+		if got := p.attention(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }
 
@@ -160,7 +198,7 @@ func TestSEC9StoredTextIsEscaped(t *testing.T) {
 
 func TestStatusForPrograms(t *testing.T) {
 	st := someStatus()
-	st.Jobs, st.Running = st.Jobs[5:7], st.Running[:1]
+	st.Jobs, st.Running = slices.Concat(st.Jobs[5:6], st.Jobs[8:9]), st.Running[:3]
 	var out bytes.Buffer
 	a := &app{stdout: &out}
 	if err := a.printJSON(viewStatus(st, noon)); err != nil {
@@ -178,9 +216,13 @@ func TestStatusForPrograms(t *testing.T) {
 "last":{"job":"report","run_id":"report@2026-11-29T11:56:11Z","tick":"2026-11-29T11:56:11Z","last_tick":"2026-11-29T11:56:11Z",
 "ticks":1,"attempt":3,"reason":"schedule","outcome":"failed","detail":"exit status 1\nno such host","replica":"web-2-7f3a",
 "token":1795972592123456,"started":"2026-11-29T11:56:11.6Z","ended":"2026-11-29T11:56:12Z","took_seconds":0.4},
-"needs_attention":true}],
+"overdue_since":"2026-11-28T16:00:00Z","needs_attention":true}],
 "running":[{"job":"export","run_id":"export@2026-11-29T11:48:00Z","tick":"2026-11-29T11:48:00Z","last_tick":"0001-01-01T00:00:00Z",
-"ticks":0,"attempt":1,"replica":"web-1-c01d","started":"2026-11-29T11:48:00Z","late_seconds":0}]}`, "\n", "") + "\n"
+"ticks":0,"attempt":1,"replica":"web-1-c01d","started":"2026-11-29T11:48:00Z","late_seconds":0,"replica_alive":true},
+{"job":"left","run_id":"left@2026-11-29T11:59:00Z","tick":"2026-11-29T11:59:00Z","last_tick":"0001-01-01T00:00:00Z",
+"ticks":0,"attempt":2,"replica":"web-4-77d2","started":"2026-11-29T11:59:00Z","replica_alive":false},
+{"job":"retried","run_id":"retried@2026-11-29T11:59:55Z","tick":"2026-11-29T11:59:55Z","last_tick":"0001-01-01T00:00:00Z",
+"ticks":0,"attempt":2}]}`, "\n", "") + "\n"
 	if got := out.String(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

@@ -3,11 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-singleton/singleton/schedule"
 	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
 )
 
 // statusPage is a status as people read it.
@@ -76,20 +78,27 @@ func (p *statusPage) attention() string {
 			n++
 		}
 	}
+	text, them := fmt.Sprintf("%d of %d jobs need attention", n, len(p.Jobs)), "them"
 	switch {
 	case n == 0 && len(p.Jobs) == 1:
-		return "1 job, all is well"
+		text, them = "1 job", "it"
 	case n == 0:
-		return fmt.Sprintf("%d jobs, all is well", len(p.Jobs))
+		text = fmt.Sprintf("%d jobs", len(p.Jobs))
 	case n == 1:
-		return fmt.Sprintf("1 of %d jobs needs attention", len(p.Jobs))
+		text = fmt.Sprintf("1 of %d jobs needs attention", len(p.Jobs))
 	}
-	return fmt.Sprintf("%d of %d jobs need attention", n, len(p.Jobs))
+	switch {
+	case p.Leader.Replica == "":
+		text += "; nobody fires " + them
+	case n == 0:
+		text += ", all is well"
+	}
+	return text
 }
 
 // needsAttention reports whether a person should look at a job.
 func needsAttention(j scheduler.JobStatus) bool {
-	return j.Problem != "" || !j.Unowned.IsZero() || j.Last != nil && j.Last.Outcome != scheduler.Succeeded
+	return j.Problem != "" || !j.Unowned.IsZero() || !j.Overdue.IsZero() || j.Last != nil && j.Last.Outcome != scheduler.Succeeded
 }
 
 // describe says a schedule in words, and whether it could: foreign schedules have only their label.
@@ -130,7 +139,7 @@ func sameZone(a, b *time.Location, now time.Time) bool {
 
 func (p *statusPage) next(j scheduler.JobStatus) string {
 	switch in := j.Next.Sub(p.now); {
-	case j.Next.IsZero() || !j.Unowned.IsZero():
+	case j.Next.IsZero() || !j.Unowned.IsZero() || p.Leader.Replica == "":
 		return "-"
 	case in > 24*time.Hour:
 		return j.Next.In(p.zone).Format("Mon 2 Jan 15:04")
@@ -152,10 +161,27 @@ func (p *statusPage) open(job string) (newest *scheduler.Entry, n int) {
 	return newest, n
 }
 
+// clock says a time, and its day where that is not today.
+func (p *statusPage) clock(t time.Time) string {
+	t = t.In(p.zone)
+	if d := day(t, p.now); d != "today" {
+		return d + " " + t.Format(time.TimeOnly)
+	}
+	return t.Format(time.TimeOnly)
+}
+
+// alive reports whether a replica takes part: of one that does not, nothing runs any more.
+func alive(replicas []store.Replica, id string) bool {
+	return slices.ContainsFunc(replicas, func(r store.Replica) bool { return r.ID == id })
+}
+
 func (p *statusPage) last(j scheduler.JobStatus) string {
 	if e, _ := p.open(j.Name); e != nil {
 		if e.Replica == "" {
 			return fmt.Sprintf("attempt %d is about to start", e.Attempt)
+		}
+		if !alive(p.Replicas, e.Replica) {
+			return fmt.Sprintf("open on %s, which is gone", e.Replica)
 		}
 		return fmt.Sprintf("running for %s on %s", humane(p.now.Sub(e.Started)), e.Replica)
 	}
@@ -179,12 +205,21 @@ func (p *statusPage) state(j scheduler.JobStatus) string {
 	if e, n := p.open(j.Name); n > 1 {
 		return fmt.Sprintf("%d runs are open", n)
 	} else if n == 1 {
-		if e.Attempt > 1 {
+		switch {
+		case e.Replica != "" && !alive(p.Replicas, e.Replica):
+			if p.Leader.Replica == "" {
+				return "the next leader records how it ended"
+			}
+			return "the leader records how it ended"
+		case e.Attempt > 1:
 			return fmt.Sprintf("attempt %d", e.Attempt)
 		}
 		return ""
 	}
 	var parts []string
+	if !j.Overdue.IsZero() {
+		parts = append(parts, "overdue since "+p.clock(j.Overdue))
+	}
 	if l := j.Last; l != nil && l.Outcome != scheduler.Succeeded {
 		if l.Detail != "" {
 			parts = append(parts, shorten(l.Detail, 40))

@@ -75,7 +75,13 @@ type statusView struct {
 	Leader   *leaderView   `json:"leader"` // null when nobody leads
 	Replicas []replicaView `json:"replicas"`
 	Jobs     []jobStatus   `json:"jobs"`
-	Running  []entryView   `json:"running"`
+	Running  []runView     `json:"running"` // open in the ledger
+}
+
+// runView is an open run. Where its replica is gone, so is the run; the next leader records how it ended.
+type runView struct {
+	entryView
+	Alive *bool `json:"replica_alive,omitempty"` // absent while an attempt waits for its start
 }
 
 type leaderView struct {
@@ -98,6 +104,7 @@ type jobStatus struct {
 	Last        *entryView `json:"last,omitempty"`
 	Skipped     *entryView `json:"skipped,omitempty"` // where the newest entry of history is skipped ticks
 	Unowned     time.Time  `json:"unowned_since,omitzero"`
+	Overdue     time.Time  `json:"overdue_since,omitzero"`
 	Problem     string     `json:"problem,omitempty"`
 	Attention   bool       `json:"needs_attention"`
 }
@@ -105,7 +112,7 @@ type jobStatus struct {
 func viewStatus(st scheduler.Status, now time.Time) statusView {
 	v := statusView{
 		Group: st.Group, Time: now.UTC(),
-		Replicas: []replicaView{}, Jobs: []jobStatus{}, Running: []entryView{}, // [] rather than null
+		Replicas: []replicaView{}, Jobs: []jobStatus{}, Running: []runView{}, // [] rather than null
 	}
 	if st.Leader.Replica != "" {
 		v.Leader = &leaderView{
@@ -119,7 +126,7 @@ func viewStatus(st scheduler.Status, now time.Time) statusView {
 	for _, j := range st.Jobs {
 		job := jobStatus{
 			Name: j.Name, Spec: j.Spec, Zone: j.Zone, Next: j.Next.UTC(), Unowned: j.Unowned.UTC(), Problem: j.Problem,
-			Last: viewOptional(j.Last), Skipped: viewOptional(j.Skipped), Attention: needsAttention(j),
+			Overdue: j.Overdue.UTC(), Last: viewOptional(j.Last), Skipped: viewOptional(j.Skipped), Attention: needsAttention(j),
 		}
 		if words, known := describe(j.Spec, j.Zone); known {
 			job.Description = words
@@ -127,7 +134,12 @@ func viewStatus(st scheduler.Status, now time.Time) statusView {
 		v.Jobs = append(v.Jobs, job)
 	}
 	for _, e := range st.Running {
-		v.Running = append(v.Running, viewEntry(e))
+		r := runView{entryView: viewEntry(e)}
+		if e.Replica != "" {
+			is := alive(st.Replicas, e.Replica)
+			r.Alive = &is
+		}
+		v.Running = append(v.Running, r)
 	}
 	return v
 }
