@@ -161,6 +161,7 @@ func TestTwoReplicasOneKilledThenStopped(t *testing.T) {
 	if code := follower.exit(); code != 0 {
 		t.Errorf("exit code %d after SIGTERM", code)
 	}
+	follower.await("msg=\"stopping; leadership is handed over")
 	until(t, "the third replica takes over", ran(third, 2))
 	third.signal(syscall.SIGINT)
 	if code := third.exit(); code != 0 {

@@ -182,6 +182,7 @@ func TestB72SIGINTWhileWaitingToLead(t *testing.T) {
 		t.Logf("%s: ended %v after SIGINT", what, time.Since(began))
 	}
 	stop("a follower")
+	follower.await("msg=\"stopping; this replica does not lead")
 	proxy.Requests.Drop()
 	follower = run("redis://" + proxy.Addr())
 	follower.await("store does not answer")

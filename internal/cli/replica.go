@@ -105,8 +105,13 @@ func (r *replica) await(signals <-chan os.Signal, stop context.CancelFunc, ended
 			switch now := time.Now(); {
 			case first.IsZero():
 				first = now
-				r.log.Info("stopping; leadership is handed over, a second signal ends running commands", "signal", sig.String())
-				if idle = !r.leading.Load() && r.commands.count.Load() == 0; idle {
+				leads := r.leading.Load()
+				if leads {
+					r.log.Info("stopping; leadership is handed over, a second signal ends running commands", "signal", sig.String())
+				} else {
+					r.log.Info("stopping; this replica does not lead, a second signal ends running commands", "signal", sig.String())
+				}
+				if idle = !leads && r.commands.count.Load() == 0; idle {
 					limit = time.After(idleLimit)
 				}
 				stop()
