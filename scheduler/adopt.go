@@ -44,12 +44,9 @@ func (l *leader) adopt(now time.Time) error {
 		switch {
 		case j.record.Key != def.key:
 			l.redefine(j, def, now)
-		case j.record.Unowned != 0:
-			j.record.Unowned = 0
-			j.reowned = true
-			b.putJob(j)
-		case j.record.Spec != def.Spec:
-			j.record.Spec = def.Spec
+		case j.record.Unowned != 0 || j.record.Spec != def.Spec:
+			j.reowned = j.reowned || j.record.Unowned != 0
+			j.record.Unowned, j.record.Spec = 0, def.Spec
 			b.putJob(j)
 		}
 		l.revisit(j)

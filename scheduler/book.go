@@ -236,17 +236,8 @@ func (b *book) wait(rec *runRecord, at time.Time) {
 
 // read reads a bucket under the lease, asking until it is answered or the term is over.
 func (b *book) read(ctx context.Context, bucket string) ([]store.Record, error) {
-	lease := b.term.Lease()
 	for {
-		var records []store.Record
-		var err error
-		attempt, cancel := context.WithTimeout(ctx, b.readTime())
-		for r, e := range b.store.Read(attempt, b.group, &lease, bucket) {
-			if err = e; err == nil {
-				records = append(records, r)
-			}
-		}
-		cancel()
+		records, err := b.readOnce(ctx, bucket)
 		if err == nil || definite(err) {
 			return records, err
 		}
@@ -256,8 +247,22 @@ func (b *book) read(ctx context.Context, bucket string) ([]store.Record, error) 
 	}
 }
 
-// readTime bounds the reading of a whole bucket, which may take many pages.
-func (b *book) readTime() time.Duration { return max(b.term.Lease().TTL, 10*time.Second) }
+// readOnce gives up when nothing has come for as long as an attempt may take, however many pages have come before.
+func (b *book) readOnce(ctx context.Context, bucket string) (records []store.Record, err error) {
+	lease := b.term.Lease()
+	attempt, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := time.AfterFunc(attemptTime(lease.TTL), cancel)
+	defer late.Stop()
+	for r, err := range b.store.Read(attempt, b.group, &lease, bucket) {
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+		late.Reset(attemptTime(lease.TTL))
+	}
+	return records, nil
+}
 
 // openRuns returns the open runs of a job, by ID.
 func (b *book) openRuns(job string) []*runRecord {

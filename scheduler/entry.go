@@ -52,7 +52,7 @@ func (e *Entry) check(job string) error {
 	}
 	e.Tick, e.LastTick = e.Tick.UTC().Truncate(time.Second), e.LastTick.UTC().Truncate(time.Second)
 	e.Started, e.Ended = utc(e.Started), utc(e.Ended)
-	e.Detail, e.Note, e.Replica = clip(e.Detail, maxDetail), clip(e.Note, maxDetail), clip(e.Replica, maxDetail)
+	e.Detail, e.Note, e.Replica = clip(e.Detail, maxDetail), clip(e.Note, maxDetail), clip(e.Replica, maxSummary)
 	id, attempt := "", 0
 	switch e.Outcome {
 	case Skipped:

@@ -133,7 +133,7 @@ func define(j Job, opts schedule.Options) (*definition, error) {
 		if opts.Zone != nil {
 			d.table.zone = opts.Zone
 		}
-		d.zone = d.table.zone.String()
+		d.zone = clip(d.table.zone.String(), maxZone)
 		d.key = foreignKey + d.zone + " " + j.Spec
 	default:
 		expr, err := schedule.Parse(j.Spec, opts)
@@ -194,6 +194,6 @@ const maxSpec = schedule.MaxLength
 
 func (d *definition) use(expr *schedule.Expr) {
 	d.table = &timetable{expr: expr}
-	d.zone = expr.Zone().String()
+	d.zone = clip(expr.Zone().String(), maxZone)
 	d.key = expr.Key()
 }

@@ -22,7 +22,7 @@ func TestConfigProblemsAreReportedAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"store is nil", "grace", "history", "max running", "group", "replica", "lease"} {
+	for _, want := range []string{"no store", "grace", "history", "max running", "group", "replica", "lease"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}

@@ -72,8 +72,7 @@ func (s *Scheduler) lead(ctx context.Context, term *election.Term) error {
 			return s.verdict(ctx, term, err)
 		case <-watch.C:
 			if s.standstill() > limit {
-				s.log.Error("scheduling loop stands still, leadership is given up", "token", term.Token(), "limit", limit)
-				return errStandstill
+				return errStandstill // and not a word in a log that may be what stands still
 			}
 		}
 	}

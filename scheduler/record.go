@@ -132,7 +132,7 @@ func decodeRun(rec store.Record) (*runRecord, error) {
 			return nil, err
 		}
 	}
-	if r.id() != rec.Key || r.Attempt < 1 || r.Interrupts < 0 || r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
+	if r.id() != rec.Key || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 || r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
 		return nil, fmt.Errorf("scheduler: run record %.300q has impossible values", rec.Key)
 	}
 	return r, nil
@@ -154,13 +154,17 @@ func decodeJob(rec store.Record) (*jobRecord, error) {
 		if err := e.check(rec.Key); err != nil {
 			return nil, err
 		}
+		e.Detail, e.Note = clip(e.Detail, maxSummary), clip(e.Note, maxSummary)
 	}
 	if r.Ring < 1 || r.Ring > maxHistory || r.Watermark < 0 || !r.watermark().Before(endOfTime) ||
-		len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {
+		len(r.Zone) > maxZone || len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {
 		return nil, fmt.Errorf("scheduler: job record %q has impossible values", rec.Key)
 	}
 	return r, nil
 }
+
+// maxZone bounds the name of a zone.
+const maxZone = 256
 
 // historyRecord is an entry as it is stored.
 type historyRecord struct {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +190,7 @@ func (l *leader) claim(j *jobState, rec *runRecord, now time.Time) bool {
 // free returns how many runs this replica may start.
 func (l *leader) free() int {
 	if l.scheduler.cfg.MaxRunning == 0 {
-		return maxCatchUpMax
+		return math.MaxInt
 	}
 	return l.scheduler.cfg.MaxRunning - l.scheduler.runner.running() - int(l.scheduler.claimed.Load())
 }
