@@ -14,7 +14,7 @@ const unlimited = time.Duration(math.MaxInt64)
 const slack = 10 * time.Second
 
 // Check returns nil while all is well: use it for liveness. It returns an error that wraps ErrOverdue when work goes on
-// past its lease, and another one when Run's loop stands still. That the store call failed, trying again is no failure: a restart
+// past its lease, and another one when Run's loop stands still. That the store does not answer is no failure: a restart
 // of this process would not heal it.
 func (e *Elector) Check() error {
 	e.mu.Lock()

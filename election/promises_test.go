@@ -224,7 +224,7 @@ func TestE6TransientFaultsAreRetriedAndLoggedOncePerMinute(t *testing.T) {
 		if r.leads() {
 			t.Error("leads on an error")
 		}
-		if n := r.logged("store call failed, trying again", errReset.Error(), "level=WARN"); n < 5 || n > 11 {
+		if n := r.logged("store does not answer, trying again", errReset.Error(), "level=WARN"); n < 5 || n > 11 {
 			t.Errorf("logged %d times in ten minutes", n)
 		}
 		r.wire.follow(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -28,7 +29,9 @@ type work struct {
 	over     chan struct{} // closed when lead has returned
 	err      error
 	panicked bool
-	early    bool // its context was still alive
+	stack    string // of a panic
+	early    bool   // its context was still alive
+	failed   bool   // err is news, and not the reason for which it was told to end
 }
 
 // serve leads for one term. It returns when the work has returned and the lease has been released or is over.
@@ -83,6 +86,7 @@ func (e *Elector) finish(t *Term, w *work, last error) ending {
 	if !errors.Is(over, ErrLost) {
 		e.release(t.lease, max(e.cfg.Lease/5, tidying))
 	}
+	e.report(t, w)
 	if errors.Is(over, ErrExpired) && errors.Is(last, store.ErrPermanent) {
 		end.fault = e.permanent(last)
 	}
@@ -98,6 +102,7 @@ func (e *Elector) newTerm(won *won) *Term {
 	t := &Term{lease: won.lease, session: won.session, asked: won.sent.Mono, done: make(chan struct{})}
 	t.life = lifetime.New(e.base, won.sent, won.lease.TTL, ErrExpired)
 	t.ctx, t.cancel = context.WithCancelCause(t.life.Context())
+	t.log = e.log() // names the session that it leads on, which may be over when the term is
 	t.clock.Store(&clock{store: won.lease.Time, local: won.replied})
 	return t
 }
@@ -114,38 +119,42 @@ func (e *Elector) elected(t *Term) {
 	e.tell(store.Leader{Replica: t.lease.Replica, Token: t.Token(), Remaining: t.lease.TTL})
 }
 
-// lost reports the end of t, once.
+// lost notes the end of t, once, and tells who wants to know.
 func (e *Elector) lost(t *Term, cause error) {
-	if t.reported {
+	if t.cause != nil {
 		return
 	}
-	t.reported = true
-	level := slog.LevelInfo
-	if errors.Is(cause, ErrExpired) || errors.Is(cause, ErrLost) || errors.Is(cause, store.ErrEnded) {
-		level = slog.LevelWarn
-	}
-	e.log().Log(t.life.Context(), level, "term has ended", "token", t.Token(), "cause", cause)
+	t.cause = cause
 	if f := e.cfg.Callbacks.Lost; f != nil {
 		e.queue.add(func() { f(t, cause) })
 	}
+}
+
+// report logs how t has ended: when its lease has been given up, because a log that nobody reads may block for ever.
+func (e *Elector) report(t *Term, w *work) {
+	level := slog.LevelInfo
+	if errors.Is(t.cause, ErrExpired) || errors.Is(t.cause, ErrLost) || errors.Is(t.cause, store.ErrEnded) {
+		level = slog.LevelWarn
+	}
+	switch {
+	case w.panicked:
+		t.log.Error("work panicked", "token", t.Token(), "error", w.err, "stack", w.stack)
+	case w.failed:
+		t.log.Error("work failed", "token", t.Token(), "error", w.err)
+	}
+	t.log.Log(t.life.Context(), level, "term has ended", "token", t.Token(), "cause", t.cause)
 }
 
 // work calls lead and notes what becomes of it.
 func (e *Elector) work(lead lead, t *Term, w *work) {
 	w.err, w.panicked = errors.New("election: lead called runtime.Goexit"), true
 	defer func() {
-		stack := ""
 		if r := recover(); r != nil {
-			w.err, stack = fmt.Errorf("election: lead panicked: %v", r), string(debug.Stack())
+			w.err, w.stack = fmt.Errorf("election: lead panicked: %v", r), string(debug.Stack())
 		}
 		w.early = t.ctx.Err() == nil
-		switch {
-		case w.panicked:
-			e.log().Error("work panicked", "token", t.Token(), "error", w.err, "stack", stack)
-		case w.err == nil, errors.Is(w.err, ErrStop):
-		case w.early, !errors.Is(w.err, context.Cause(t.ctx)) && !errors.Is(w.err, t.ctx.Err()):
-			e.log().Error("work failed", "token", t.Token(), "error", w.err)
-		}
+		w.failed = !errors.Is(w.err, ErrStop) && w.err != nil &&
+			(w.early || !errors.Is(w.err, context.Cause(t.ctx)) && !errors.Is(w.err, t.ctx.Err()))
 	}()
 	w.err = lead(t.ctx, t)
 	w.panicked = false
@@ -165,10 +174,11 @@ func (e *Elector) renew(ctx context.Context, t *Term) (last error) {
 		if err != nil {
 			return 0, err
 		}
-		e.compareClocks(t, g.Time)
 		if !t.session.life.Extend(sent, g.TTL) || !t.life.Extend(sent, g.TTL) {
 			t.life.End(ErrExpired) // an answer that comes too late is worth nothing
 		}
+		e.compareClocks(t, g.Time)
+		t.log.Debug("renewed", "token", t.Token(), "took", time.Since(sent.Mono))
 		return g.TTL, nil
 	})
 	if answer != nil { // refused: the lease is not ours, or the session has ended

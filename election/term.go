@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +21,8 @@ type Term struct {
 	cancel context.CancelCauseFunc
 	asked  time.Time // when the lease was
 
-	reported bool // that it is lost
+	log   *slog.Logger
+	cause error // of its end; nil before that
 
 	done chan struct{} // closed when the lease has been released, or is over
 }

@@ -39,7 +39,7 @@ func TestB10BrokenWorkGivesAnotherItsTurn(t *testing.T) {
 				}
 				want := map[string][]string{
 					"error":  {"level=ERROR", "work failed", "error=broken"},
-					"panic":  {"level=ERROR", "work panicked", "lead panicked: broken", "cases_test.go"},
+					"panic":  {"level=ERROR", "work panicked", "lead panicked: broken", "turns_test.go"},
 					"goexit": {"level=ERROR", "work panicked", "runtime.Goexit"},
 					"nil":    {"term has ended", "lead has returned"},
 				}

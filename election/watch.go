@@ -26,7 +26,6 @@ func Watch(ctx context.Context, leases store.Leases, group string) iter.Seq2[sto
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		o := observer{leases: leases, group: group, wake: make(chan struct{}, 1), pulse: pulse{world: world.From(ctx)}}
-		o.pulse.failed = func(error) {}
 		var last store.Leader
 		for first := true; ctx.Err() == nil; {
 			now, pause, err := o.look(ctx)

@@ -26,9 +26,25 @@ func (e *HeldError) Error() string {
 }
 
 // Permanent wraps err, which may be nil, as one that no retry heals; remedy tells a person what to do.
-func Permanent(remedy string, err error) error {
-	if err == nil {
-		return fmt.Errorf("%s (%w)", remedy, ErrPermanent)
+func Permanent(remedy string, err error) error { return &permanentError{remedy: remedy, cause: err} }
+
+type permanentError struct {
+	remedy string
+	cause  error
+}
+
+// Error says what happened and what to do about it.
+func (e *permanentError) Error() string {
+	if e.cause == nil {
+		return e.remedy
 	}
-	return fmt.Errorf("%w: %s (%w)", err, remedy, ErrPermanent)
+	return e.cause.Error() + ": " + e.remedy
+}
+
+// Unwrap lets errors.Is find ErrPermanent and the cause.
+func (e *permanentError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{ErrPermanent}
+	}
+	return []error{ErrPermanent, e.cause}
 }
