@@ -48,6 +48,7 @@ or the shell takes its stars for file names.`,
 				if t, err = parseTime(from, expr.Zone()); err != nil {
 					return usagef("--from: %w", err)
 				}
+				t = t.Add(-1) // Next looks after an instant; this one counts
 			}
 			for range count {
 				if t = expr.Next(t); t.IsZero() {
@@ -63,8 +64,8 @@ or the shell takes its stars for file names.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&opts.Seconds, "seconds", false, "SPEC has six fields, seconds first")
 	flags.Var(zone{&opts.Zone}, "tz", "time `ZONE` of the expression, where it has no CRON_TZ=")
-	flags.StringVar(&from, "from", "", "first instant to look after, as 2026-12-24T18:00:00Z, or without an offset in the "+
-		"expression's zone; now by default (`TIME`)")
+	flags.StringVar(&from, "from", "", "first `TIME` that counts, as 2026-12-24T18:00:00Z, or without an offset in the "+
+		"expression's zone (default now)")
 	flags.IntVarP(&count, "count", "n", 5, "how many times to print")
 	return cmd
 }
