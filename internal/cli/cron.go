@@ -37,10 +37,20 @@ line into the log. A run ends with SIGTERM to the whole group, and SIGKILL when 
 SIGTERM and SIGINT hand leadership over at once and let running commands end: they get SIGTERM after four fifths of
 --grace and SIGKILL at its end. A second signal ends everything now.
 
-A comment line right above a job that starts with "#:" gives it a name and policies of its own:
+A comment line right above a job that starts with "#:" gives it options:
 
   #: name=report overlap=queue catch-up=all on-interrupt=rerun timeout=10m
-  */5 * * * *  /usr/local/bin/report`,
+  */5 * * * *  /usr/local/bin/report
+
+  name=NAME                     what the job is called; made of its command and a hash by default
+  overlap=skip|queue|allow      what becomes of a tick while a run of the job goes on
+  catch-up=latest|all|none      which ticks are made up that nobody could start in time
+  catch-up-max=N                most ticks that catch-up=all makes up, the newest
+  window=DURATION               how late a tick may still be made up
+  on-interrupt=record|rerun     what follows a run whose process or session died
+  timeout=DURATION              longest time for one attempt; none by default
+
+Flags of the same name set the default for all jobs.`,
 		Example: `  singleton cron --group billing jobs.cron
   singleton cron --group billing --store redis://10.0.0.5:6379 --grace 10m --log-format json jobs.cron
   singleton cron --group try --store memory: --seconds jobs.cron`,

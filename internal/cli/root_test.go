@@ -93,6 +93,11 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.stdout, "SINGLETON_JOB") || !strings.Contains(r.stdout, "--catch-up-max") || r.stderr != "" {
 		t.Errorf("cron --help: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
+	for _, option := range []string{"name", "overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout"} {
+		if !strings.Contains(r.stdout, "\n  "+option+"=") {
+			t.Errorf("cron --help lacks the option %s:\n%s", option, r.stdout)
+		}
+	}
 	if r := call(t, nil, "--help"); r.code != 0 || !strings.Contains(r.stdout, "singleton [command] --help") {
 		t.Errorf("--help: exit code %d\n%s", r.code, r.stdout)
 	}
