@@ -240,13 +240,14 @@ func TestB51LeaderLeavesBetweenTwoReads(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		pair int // of reads of sessions and inbox, between which r1 ends its run and leaves
-		stop time.Duration
-	}{{"taking over", 1, 11 * time.Second}, {"looking again", 2, 10500 * time.Millisecond}} {
+		long time.Duration
+	}{{"taking over", 1, 2 * time.Second}, {"looking again", 2, 7 * time.Second}} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, c *cluster) {
-				job := Job{Name: "a", Spec: "10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(2 * time.Second)}
-				r1 := c.start("r1", nil, job)
-				c.start("r2", nil, job)
+				lease := func(cfg *Config) { cfg.Lease = 15 * time.Second }
+				job := Job{Name: "a", Spec: "10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(tt.long)}
+				r1 := c.start("r1", lease, job)
+				c.start("r2", lease, job)
 				reads := 0
 				c.script.follow(func(call call) fate {
 					if call.replica == "r2" && (call.op == "replicas" || call.op == "read" && call.about == store.InboxBucket) {
@@ -256,7 +257,7 @@ func TestB51LeaderLeavesBetweenTwoReads(t *testing.T) {
 					}
 					return fate{}
 				})
-				time.Sleep(tt.stop)
+				time.Sleep(11 * time.Second)
 				r1.stop()
 				time.Sleep(5 * time.Second)
 				if reads < 2*tt.pair {
@@ -267,6 +268,52 @@ func TestB51LeaderLeavesBetweenTwoReads(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An end that nobody has read yet counts, although its replica is long gone.
+func TestS2EndsWaitForALeader(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		job := Job{Name: "a", Spec: "10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(3 * time.Second)}
+		r1 := c.start("r1", nil, job)
+		time.Sleep(11 * time.Second)
+		r1.stop()
+		time.Sleep(10 * time.Second)
+		c.start("r2", nil, job)
+		time.Sleep(5 * time.Second)
+		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
+		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule succeeded"})
+	})
+}
+
+// An end whose claim the ledger has never heard of goes to history.
+func TestS2EndsOfUnknownClaims(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		c.start("r1", nil, Job{Name: "a", Spec: "0 * * * * *"})
+		for n, outcome := range []Outcome{Failed, Failed, NotStarted, Succeeded} {
+			tick := day2000().Add(time.Duration(n/2) * time.Second) // the first two tell the same
+			e := Entry{RunID: runID("a", tick), Job: "a", Tick: tick, Attempt: 1, Reason: ReasonSchedule, Token: 7, Number: uint64(n), Replica: "r0", Outcome: outcome}
+			if n == 1 {
+				e.Number = 0
+			}
+			if err := c.store.Post(t.Context(), "g", string(rune('a'+n)), encode(message{Version: formatVersion, Kind: kindEnd, End: &e})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.store.Post(t.Context(), "g", "z", []byte("garbage")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		equal(t, "history", c.history("a"), []string{"00:00:00#1 schedule failed", "00:00:01#1 schedule succeeded"})
+		if note := c.entries("a")[0].Note; !strings.Contains(note, "did not know this attempt") {
+			t.Errorf("the note is %q", note)
+		}
+		if n := len(c.records(store.InboxBucket)); n != 0 {
+			t.Errorf("%d messages are left", n)
+		}
+		if got := c.records(bucketSeen)["z"]; !strings.Contains(got, "refused: ") {
+			t.Errorf("the answer to garbage is %s", got)
+		}
+	})
 }
 
 // takeLease ends the term of a replica behind its back, as a foreign hand in the store would.
@@ -379,24 +426,39 @@ func TestEndsAreToldAgain(t *testing.T) {
 	})
 }
 
-// What a loop that was left behind claims is refused by the runner, too: its replica may have said that it never started.
-func TestClosedTermsStartNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *cluster) {
-		r := c.start("r1", nil)
-		rec := runRecord{Job: "a", Tick: day2000().Unix(), Attempt: 1, Token: 100, Number: 1, Replica: r.ID()}
-		def := defined(t, Job{Name: "a", Spec: "@daily"})
-		def.Do = func(context.Context, Run) error { t.Error("it was started"); return nil }
-		session, release, err := r.elector.Hold()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.runner.close(100)
-		r.runner.start(def, rec, session, release)
-		time.Sleep(time.Millisecond)
-		if reports := r.runner.reports(); len(reports) > 0 && reports[0].entry.Outcome != NotStarted {
-			t.Errorf("%+v", reports[0].entry)
-		}
-	})
+// The runner refuses what a loop that was left behind claims, since its replica may have said that it never started it,
+// and what was claimed for a session that is over.
+func TestRunnerRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before func(c *cluster, r *replica)
+	}{
+		{"claims of closed terms", func(_ *cluster, r *replica) { r.runner.close(100) }},
+		{"sessions that are over", func(c *cluster, _ *replica) {
+			c.script.follow(func(call) fate { return fate{lost: true} })
+			time.Sleep(5 * time.Second)
+		}},
+		{"claims of a replica that stops", func(_ *cluster, r *replica) { r.runner.halt() }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster) {
+				r := c.start("r1", nil)
+				rec := runRecord{Job: "a", Tick: day2000().Unix(), Attempt: 1, Token: 100, Number: 1, Replica: r.ID()}
+				def := defined(t, Job{Name: "a", Spec: "@daily"})
+				def.Do = func(context.Context, Run) error { t.Error("it was started"); return nil }
+				session, release, err := r.elector.Hold()
+				if err != nil {
+					t.Fatal(err)
+				}
+				tt.before(c, r)
+				r.runner.start(def, rec, session, release)
+				if reports := r.runner.reports(); len(reports) != 1 || reports[0].entry.Outcome != NotStarted {
+					t.Errorf("%d reports", len(reports))
+				}
+				c.script.follow(nil)
+			})
+		})
+	}
 }
 
 func TestB55SessionOutlivesALongSleep(t *testing.T) {

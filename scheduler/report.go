@@ -29,6 +29,7 @@ func (r *runner) finish(key claimKey, entry Entry) {
 		r.ended[key] = &report{entry: entry, release: a.release}
 	}
 	r.mu.Unlock()
+	r.ring() // before the log, which may block
 	level := slog.LevelInfo
 	if entry.Outcome != Succeeded {
 		level = slog.LevelWarn
@@ -38,7 +39,6 @@ func (r *runner) finish(key claimKey, entry Entry) {
 		log = log.With("error", firstLine(entry.Detail))
 	}
 	log.Log(r.base, level, "run ended", "outcome", string(entry.Outcome), "took", entry.Ended.Sub(entry.Started))
-	r.ring()
 }
 
 func firstLine(s string) string {
