@@ -45,8 +45,7 @@ func (c *commands) do(job crontab.Job) scheduler.Func {
 		defer cancel(nil)
 		defer context.AfterFunc(c.now, func() { cancel(errNow) })()
 
-		log := c.log.With("job", run.Job, "tick", run.Tick, "attempt", run.Attempt)
-		log.Info("run started", "reason", string(run.Reason), "token", run.Token)
+		log := c.log.With("run", run.ID(), "job", run.Job, "tick", run.Tick, "attempt", run.Attempt)
 		sessionLost := false // written and read by procgroup.Run's goroutine
 		res, err := procgroup.Run(ctx, procgroup.Spec{
 			Argv: []string{job.Shell, "-c", job.Command},
@@ -57,7 +56,7 @@ func (c *commands) do(job crontab.Job) scheduler.Func {
 			KillAfter: func(cause error) time.Duration {
 				var after time.Duration
 				after, sessionLost = c.killAfter(cause)
-				log.Warn("command is told to end", "kill_after", after, "error", cause)
+				log.Warn("command is told to end", "kill_after", after, "reason", reason(cause, job.Timeout))
 				return after
 			},
 			// The session's end ends Valid a guard before anybody else may take the run over. Who has been told to end for
@@ -74,9 +73,9 @@ func (c *commands) do(job crontab.Job) scheduler.Func {
 			return nil
 		}
 		if errors.Is(res.Cause, errNow) {
-			return fmt.Errorf("%s (%w)", detail(res), errNow)
+			return fmt.Errorf("%s (%w)", detail(res, job.Timeout), errNow)
 		}
-		return errors.New(detail(res))
+		return errors.New(detail(res, job.Timeout))
 	}
 }
 
@@ -92,6 +91,19 @@ func (c *commands) killAfter(cause error) (after time.Duration, sessionLost bool
 	default:
 		return lifetime.Guard(c.lease), true
 	}
+}
+
+// reason says why a command is told to end.
+func reason(cause error, timeout time.Duration) string {
+	switch {
+	case errors.Is(cause, errNow):
+		return "second signal"
+	case errors.Is(cause, scheduler.ErrStopping):
+		return "the replica stops, and the grace is nearly over"
+	case errors.Is(cause, context.DeadlineExceeded):
+		return "timed out after " + fine(timeout)
+	}
+	return cause.Error()
 }
 
 // margin is how much of the grace is left after a SIGKILL, to see the command end and to tell the store.
@@ -140,8 +152,12 @@ const (
 )
 
 // detail says how a command has ended, and the last lines that it wrote.
-func detail(res procgroup.Result) string {
-	lines := []string{res.String()}
+func detail(res procgroup.Result, timeout time.Duration) string {
+	ending := res.String()
+	if errors.Is(res.Cause, context.DeadlineExceeded) {
+		ending = reason(res.Cause, timeout) + "; " + ending
+	}
+	lines := []string{ending}
 	tail := bytes.Split(bytes.TrimRight(res.Tail, "\n"), []byte("\n"))
 	for _, l := range tail[max(0, len(tail)-detailLines):] {
 		if len(bytes.TrimSpace(l)) > 0 {

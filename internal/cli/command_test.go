@@ -44,6 +44,19 @@ func TestKillFollowsTermByReason(t *testing.T) {
 	}
 }
 
+func TestReasonsAreWords(t *testing.T) {
+	for cause, want := range map[error]string{
+		context.DeadlineExceeded: "timed out after 2 s",
+		scheduler.ErrStopping:    "the replica stops, and the grace is nearly over",
+		errNow:                   "second signal",
+		election.ErrExpired:      election.ErrExpired.Error(),
+	} {
+		if got := reason(cause, 2*time.Second); got != want {
+			t.Errorf("%v: got %q, want %q", cause, got, want)
+		}
+	}
+}
+
 func TestDetailOfAFailedCommand(t *testing.T) {
 	for _, c := range []struct {
 		res  procgroup.Result
@@ -51,10 +64,13 @@ func TestDetailOfAFailedCommand(t *testing.T) {
 	}{
 		{procgroup.Result{ExitCode: 3}, "exit status 3"},
 		{procgroup.Result{ExitCode: 143, Signal: syscall.SIGTERM, Tail: []byte("\n\n")}, "killed by signal 15 (terminated)"},
+		{procgroup.Result{ExitCode: 143, Signal: syscall.SIGTERM, Cause: context.DeadlineExceeded, Tail: []byte("busy\n")},
+			"timed out after 1 m 30 s; killed by signal 15 (terminated)\nbusy"},
+		{procgroup.Result{ExitCode: 1, Cause: scheduler.ErrStopping}, "exit status 1"},
 		{procgroup.Result{ExitCode: 1, Tail: []byte("1\n2\n3\n\n5\n\x1b[31m6\n7")}, "exit status 1\n3\n5\n" + `\x1b[31m6` + "\n7"},
 		{procgroup.Result{ExitCode: 1, Tail: []byte(strings.Repeat("ä", 500))}, "exit status 1\n" + strings.Repeat("ä", 98) + "…"},
 	} {
-		got := detail(c.res)
+		got := detail(c.res, 90*time.Second)
 		if got != c.want || !utf8.ValidString(got) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}

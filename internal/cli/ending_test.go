@@ -65,7 +65,8 @@ func TestB70NoProcessOutlivesItsRun(t *testing.T) {
 			file := write(t, "jobs.cron", "#: name=long timeout=500ms\n* * * * * * "+command+"\n")
 			p := start(t, nil, "cron", "--group", "g", "--seconds", "--store", "memory:", "--lease", "2s", "--grace", "3s", file)
 			group := p.group()
-			p.await("run ended", "outcome=\"timed out\"")
+			p.await("command is told to end", "run=long@", "reason=\"timed out after 0.5 s\"")
+			p.await("run ended", "outcome=\"timed out\"", "timed out after 0.5 s; killed by signal ")
 			none(t, group)
 		})
 		t.Run(name+" when the session is lost", func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-singleton/singleton/scheduler"
@@ -158,15 +159,18 @@ func (p *historyPage) cells(e scheduler.Entry) []string {
 		length = fine(d)
 	}
 	return []string{
-		first.Format(time.TimeOnly), fmt.Sprint(e.Attempt), string(e.Reason), lateness, length, shorten(outcome(e), 50), e.Replica,
+		first.Format(time.TimeOnly), fmt.Sprint(e.Attempt), string(e.Reason), lateness, length, shorten(outcome(e), 60), e.Replica,
 	}
 }
 
 // outcome says how an attempt ended, and why.
 func outcome(e scheduler.Entry) string {
 	text := string(e.Outcome)
-	if e.Detail != "" {
-		text += ": " + shorten(e.Detail, 50)
+	switch {
+	case strings.HasPrefix(e.Detail, text): // "timed out after 10 m; ..."
+		text = shorten(e.Detail, 60)
+	case e.Detail != "":
+		text += ": " + shorten(e.Detail, 60)
 	}
 	if e.Note != "" {
 		text += " (" + shorten(e.Note, 50) + ")"

@@ -32,7 +32,7 @@ func someHistory() []scheduler.Entry {
 		attempt(1, "schedule", "29T11:10:00", "29T11:10:00.002", "29T11:10:03", scheduler.Interrupted, "its replica's session ended"),
 		skip("29T10:55:00", "29T11:05:00", 3, "overlap"),
 		attempt(1, "catch-up", "29T10:50:00", "29T10:50:01.8", "29T11:09:01", scheduler.Succeeded, ""),
-		attempt(1, "schedule", "28T12:00:00", "28T12:00:00", "28T12:10:00", scheduler.TimedOut, "killed by signal 15 (terminated)"),
+		attempt(1, "schedule", "28T12:00:00", "28T12:00:00", "28T12:10:00", scheduler.TimedOut, "timed out after 10 m; killed by signal 15 (terminated)"),
 		attempt(1, "schedule", "28T11:00:00", "28T11:00:00", "28T11:00:00", scheduler.NotStarted, ""),
 		skip("27T22:00:00", "28T10:00:00", 144, "unowned"),
 		skip("27T21:00:00", "27T21:00:00", 1, "late"),
@@ -55,13 +55,13 @@ func printHistory(t *testing.T, page historyPage) string {
 
 func TestHistoryForPeople(t *testing.T) {
 	const want = `
-TICK                                    ATTEMPT  WHY       LATE   TOOK   OUTCOME                                      REPLICA
-today      12:10:00                     2        rerun            0.4 s  failed: exit status 1                        web-2-7f3a
-           12:10:00                     1        schedule  2 ms          interrupted: its replica's session ended     web-2-7f3a
+TICK                                    ATTEMPT  WHY       LATE   TOOK   OUTCOME                                                 REPLICA
+today      12:10:00                     2        rerun            0.4 s  failed: exit status 1                                   web-2-7f3a
+           12:10:00                     1        schedule  2 ms          interrupted: its replica's session ended                web-2-7f3a
            11:55:00–12:05:00            -        -                       3 ticks skipped: overlap
-           11:50:00                     1        catch-up  1.8 s  19 m   succeeded                                    web-2-7f3a
-yesterday  13:00:00                     1        schedule  0 ms   10 m   timed out: killed by signal 15 (terminated)  web-2-7f3a
-           12:00:00                     1        schedule                not started                                  web-2-7f3a
+           11:50:00                     1        catch-up  1.8 s  19 m   succeeded                                               web-2-7f3a
+yesterday  13:00:00                     1        schedule  0 ms   10 m   timed out after 10 m; killed by signal 15 (terminated)  web-2-7f3a
+           12:00:00                     1        schedule                not started                                             web-2-7f3a
 Fri 27 Nov 23:00:00–yesterday 11:00:00  -        -                       144 ticks skipped: unowned
            22:00:00                     -        -                       1 tick skipped: late
 8 of 97 entries; --all, --failed; times are local (Europe/Berlin); --utc, --json
