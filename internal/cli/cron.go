@@ -132,6 +132,6 @@ func tell(log *slog.Logger, path string, file *crontab.File, writable bool) {
 		log.Warn("the crontab has no jobs", "file", path)
 	}
 	for _, n := range file.Notices {
-		log.Warn("notice about the crontab", "notice", line(n))
+		log.Info("notice about the crontab", "notice", line(n))
 	}
 }

@@ -83,6 +83,7 @@ FOO=bar baz
 	if n := strings.Count(p.output(), "no mail is sent"); n != 1 {
 		t.Errorf("%d notices about mail", n)
 	}
+	p.await("level=INFO", "no mail is sent")
 	p.await("level=WARN", "everybody on this machine may write to the crontab")
 }
 

@@ -157,23 +157,31 @@ func (r *replica) warn(ctx context.Context) {
 	}
 }
 
-// watchHealth looks at a check every so often and logs the beginning and the end of each time that it fails.
-func watchHealth(ctx context.Context, check func() error, every time.Duration, log *slog.Logger) {
-	ticker := time.NewTicker(every)
+// watchHealth logs when a check has failed for a lease, and when it succeeds again. Shorter spells are part of a replica's
+// life.
+func watchHealth(ctx context.Context, check func() error, lease time.Duration, log *slog.Logger) {
+	ticker := time.NewTicker(lease / 5)
 	defer ticker.Stop()
-	for failing := false; ; {
+	var since time.Time // when it was first seen to fail
+	reported := false
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		switch err := check(); {
-		case err != nil && !failing:
-			failing = true
+		err := check()
+		switch now := time.Now(); {
+		case err == nil:
+			if reported {
+				log.Info("healthy again")
+			}
+			since, reported = time.Time{}, false
+		case since.IsZero():
+			since = now
+		case !reported && now.Sub(since) >= lease:
+			reported = true
 			log.Error("unhealthy", "error", err)
-		case err == nil && failing:
-			failing = false
-			log.Info("healthy again")
 		}
 	}
 }

@@ -28,10 +28,22 @@ func TestHealthIsLoggedOncePerSpell(t *testing.T) {
 			defer close(done)
 			watchHealth(ctx, check, time.Second, slog.New(slog.NewTextHandler(&out, nil)))
 		}()
-		for _, p := range []error{nil, errors.New("stuck"), nil, errors.New("stuck again")} {
+		for _, spell := range []struct {
+			problem error
+			length  time.Duration
+		}{
+			{nil, 3 * time.Second},
+			{errors.New("stuck"), 3 * time.Second},
+			{nil, 300 * time.Millisecond}, // found out at once
+			{errors.New("a moment"), 900 * time.Millisecond},
+			{nil, 300 * time.Millisecond},
+			{errors.New("another"), 900 * time.Millisecond}, // moments do not add up
+			{nil, 3 * time.Second},
+			{errors.New("stuck again"), 3 * time.Second},
+		} {
 			synctest.Wait()
-			problem.Store(&p)
-			time.Sleep(3 * time.Second)
+			problem.Store(&spell.problem)
+			time.Sleep(spell.length)
 		}
 		cancel()
 		<-done
