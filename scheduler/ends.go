@@ -87,7 +87,7 @@ func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time
 
 // lateEnd keeps an end whose run has another claim by now, or none.
 func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry, now time.Time) error {
-	known, err := b.find(ctx, j.name, func(h *Entry) bool {
+	known, slot, err := b.find(ctx, j.name, func(h *Entry) bool {
 		return h.RunID == e.RunID && h.Token == e.Token && h.Number == e.Number
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 	case known.Note != "" || known.Outcome == e.Outcome:
 		return nil // told twice
 	default:
-		b.note(j, known, strings.TrimSuffix("ended late: "+string(e.Outcome)+" at "+e.Ended.UTC().Format(time.RFC3339)+"; "+e.Detail, "; "))
+		b.note(j, known, slot, strings.TrimSuffix("ended late: "+string(e.Outcome)+" at "+e.Ended.UTC().Format(time.RFC3339)+"; "+e.Detail, "; "))
 	}
 	if rec == nil || e.Outcome != Succeeded {
 		return nil
@@ -120,40 +120,40 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 // giveUp closes a run whose next attempt comes too late, and says so in the entry of its last one.
 func (b *book) giveUp(ctx context.Context, j *jobState, rec *runRecord, now time.Time) error {
 	b.log.Warn("run is not run again: older than the window", "job", rec.Job, "tick", rec.tick())
-	last, err := b.find(ctx, j.name, func(h *Entry) bool { return h.RunID == rec.id() && h.Attempt == rec.Attempt-1 })
+	last, slot, err := b.find(ctx, j.name, func(h *Entry) bool { return h.RunID == rec.id() && h.Attempt == rec.Attempt-1 })
 	if err != nil {
 		return err
 	}
 	if last != nil {
-		b.note(j, last, strings.TrimPrefix(last.Note+"; not run again: older than the window", "; "))
+		b.note(j, last, slot, strings.TrimPrefix(last.Note+"; not run again: older than the window", "; "))
 	}
 	b.closeRun(j, rec, now)
 	return nil
 }
 
-// note adds what has become known to an entry.
-func (b *book) note(j *jobState, e *Entry, note string) {
+// note adds what has become known to an entry, in the slot where it stands: the ring may have had another size then.
+func (b *book) note(j *jobState, e *Entry, slot, note string) {
 	e.Note = clip(note, maxDetail)
-	b.put(historyBucket(j.name), historyKey(e.Sequence, j.record.Ring), historyRecord{formatVersion, *e})
+	b.put(historyBucket(j.name), slot, historyRecord{formatVersion, *e})
 	if last := j.record.Last; last != nil && last.Sequence == e.Sequence {
 		last.Note = clip(note, maxSummary)
 		b.putJob(j)
 	}
 }
 
-// find returns the first entry in the history of a job that is wanted, or nil.
-func (b *book) find(ctx context.Context, job string, wanted func(*Entry) bool) (*Entry, error) {
+// find returns the first entry in the history of a job that is wanted, and its slot, or nil.
+func (b *book) find(ctx context.Context, job string, wanted func(*Entry) bool) (e *Entry, slot string, err error) {
 	if err := b.flush(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	records, err := b.read(ctx, historyBucket(job))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, r := range records {
 		if e, err := decodeEntry(job, r); err == nil && wanted(e) {
-			return e, nil
+			return e, r.Key, nil
 		}
 	}
-	return nil, nil
+	return nil, "", nil
 }

@@ -69,7 +69,7 @@ func (l *leader) restoreClaims(ctx context.Context, from *recall) error {
 		if err != nil || rec.waits() || !l.found.before(rec.claimed()) || l.claimedNow(id) {
 			continue
 		}
-		ended, err := b.find(ctx, rec.Job, func(h *Entry) bool {
+		ended, _, err := b.find(ctx, rec.Job, func(h *Entry) bool {
 			return h.RunID == id && h.Token == rec.Token && h.Number == rec.Number
 		})
 		if err != nil {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -39,14 +40,9 @@ func (l *leader) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	marker, err := b.read(ctx, bucketLedger)
+	marked, err := b.marked(ctx)
 	if err != nil {
 		return err
-	}
-	for _, m := range marker {
-		if err := decode(m.Value, new(markerRecord)); err != nil {
-			return err
-		}
 	}
 	for _, r := range seen {
 		rec := new(seenRecord)
@@ -62,7 +58,7 @@ func (l *leader) takeOver(ctx context.Context) error {
 		b.log.Error("the store has lost records; restoring what this replica remembers", "remembered_token", lost.Token,
 			"remembered_number", lost.Number, "found_token", at.token, "found_number", at.number)
 	}
-	if len(marker) == 0 {
+	if !marked {
 		all, err := l.gather(ctx, lost, jobs, runs)
 		if err != nil {
 			return err
@@ -74,7 +70,7 @@ func (l *leader) takeOver(ctx context.Context) error {
 	}
 	l.recognise()
 	now := l.now()
-	if len(marker) == 0 {
+	if !marked {
 		err = l.write(now)
 	} else if lost != nil {
 		err = l.restore(ctx, lost, now)
@@ -86,7 +82,7 @@ func (l *leader) takeOver(ctx context.Context) error {
 	if err := l.takeReports(ctx, now); err != nil {
 		return err
 	}
-	if len(marker) == 0 { // much has happened since those reads
+	if !marked { // much has happened since those reads
 		return l.lookAround(ctx)
 	}
 	if err := l.apply(ctx, inbox); err != nil {
@@ -179,4 +175,27 @@ func (l *leader) ask(ctx context.Context, call func(context.Context) error) erro
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// marked reports whether there is a ledger. A marker that cannot be read counts as none: what else there is is kept, and
+// a new one is made once replicas that remember more had their time to say so.
+func (b *book) marked(ctx context.Context) (bool, error) {
+	records, err := b.read(ctx, bucketLedger)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range records {
+		if r.Key != markerKey {
+			continue
+		}
+		err := decode(r.Value, new(markerRecord))
+		if errors.Is(err, errVersion) {
+			return false, fmt.Errorf("record %s of bucket %s: %w", r.Key, bucketLedger, err)
+		}
+		if err != nil {
+			b.log.Error("the ledger's marker cannot be read; another one is made", "bucket", bucketLedger, "key", r.Key, "error", err)
+		}
+		return err == nil, nil
+	}
+	return false, nil
 }
