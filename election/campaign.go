@@ -94,7 +94,7 @@ func (e *Elector) follow(ctx context.Context, leader store.Leader) {
 	lease := e.cfg.Lease
 	if leader.Remaining > max(farLease, 10*lease) && e.far != leader.Token {
 		e.far = leader.Token
-		e.log().Warn("the leader's lease ends far in the future: if the leader is gone, delete the lease in the store",
+		e.log().Warn("the leader's lease ends far in the future: if the leader is gone, delete the lease in the store, which followers look at once a minute",
 			"leader", leader.Replica, "token", leader.Token, "remaining", leader.Remaining)
 	}
 	sleep := min(leader.Remaining, max(longSleep, 4*lease))
