@@ -41,17 +41,20 @@ func TestB33StoreIsGoneAroundATick(t *testing.T) {
 // from those who remember: ticks that fell due meanwhile are made up, and none runs twice.
 func TestB57StoreLosesNothingOrEverythingUnderARunningGroup(t *testing.T) {
 	t.Parallel()
+	restart := func(s *shift) error { return s.server.Restart() }
 	for name, c := range map[string]struct {
+		fsync string
 		fault func(*shift) error
-		keeps bool
+		keeps bool // all that Redis has acknowledged
 	}{
-		"FLUSHALL":                                       {func(s *shift) error { return s.admin.FlushAll(s.t.Context()).Err() }, false},
-		"killed and restarted without its data":          {func(s *shift) error { return s.server.RestartEmpty() }, false},
-		"killed and restarted with its append-only file": {func(s *shift) error { return s.server.Restart() }, true},
+		"FLUSHALL":                                          {"everysec", func(s *shift) error { return s.admin.FlushAll(s.t.Context()).Err() }, false},
+		"killed and restarted without its data":             {"everysec", func(s *shift) error { return s.server.RestartEmpty() }, false},
+		"killed and restarted with what it has written":     {"everysec", restart, false},
+		"killed and restarted with all it has acknowledged": {"always", restart, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShift(newGroup(t, redistest.AppendOnly()))
+			s := newShift(newGroup(t, redistest.AppendOnly(), redistest.Args("--appendfsync", c.fsync)))
 			job := scheduler.Job{Name: "tick", Spec: everySecond, CatchUp: scheduler.CatchUpAll}
 			for _, id := range []string{"a", "b"} {
 				s.work(s.store(s.server.Addr()), scheduler.Config{ID: id}, job)

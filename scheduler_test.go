@@ -18,9 +18,9 @@ import (
 
 const everySecond = "* * * * * *"
 
-// TestS1EachTickStartsOnceAndOnlyWhenClaimed is B30 and B43 too: two replicas, a job shorter than the differences of
-// their timers, and a leadership that is lost and regained five times.
-func TestS1EachTickStartsOnceAndOnlyWhenClaimed(t *testing.T) {
+// TestS1AndB30AndB43EachTickStartsOnceAndOnlyWhenClaimed: two replicas, a job shorter than the differences of their
+// timers, and a leadership that is lost and regained five times.
+func TestS1AndB30AndB43EachTickStartsOnceAndOnlyWhenClaimed(t *testing.T) {
 	t.Parallel()
 	s := newShift(newGroup(t))
 	job := scheduler.Job{Name: "tick", Spec: everySecond, CatchUp: scheduler.CatchUpAll,
@@ -106,7 +106,7 @@ func TestS2TicksThatNobodyCouldStartStandInTheHistoryWithTheReason(t *testing.T)
 	s.accounted("none", second)
 }
 
-func TestS3InterruptedRunIsRunAgainOnlyWhereAskedFor(t *testing.T) { // B42, B50
+func TestS3AndB42AndB50InterruptedRunIsRunAgainOnlyWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		onInterrupt scheduler.Interrupt
@@ -220,8 +220,7 @@ func TestS4RunKnowsWhatItIsAndItsContextEndsBeforeItsSessionCan(t *testing.T) {
 	})
 }
 
-// TestS5StoppingHandsOverAtOnceWhileItsRunGoesOn is B41 too.
-func TestS5StoppingHandsOverAtOnceWhileItsRunGoesOn(t *testing.T) {
+func TestS5AndB41StoppingHandsOverAtOnceWhileItsRunGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newShift(newGroup(t))
 	finish := make(chan struct{})
