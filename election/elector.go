@@ -157,7 +157,7 @@ func (e *Elector) begin(ctx context.Context) error {
 	e.running, e.open = true, true
 	e.base = context.WithoutCancel(ctx)
 	e.world = world.From(ctx)
-	e.pulse = pulse{world: e.world, trouble: trouble{log: e.log, msg: "store does not answer, trying again"}}
+	e.pulse = pulse{world: e.world, trouble: trouble{log: e.log, call: "lease"}}
 	e.cool = backoff.NewExponentialBackOff(backoff.WithInitialInterval(coolDown), backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(longCoolDown), backoff.WithMaxElapsedTime(0), backoff.WithRandomizationFactor(0))
 	e.told, e.far, e.idle = store.Leader{}, 0, min(3*e.cfg.Lease, store.MaxDuration)

@@ -37,7 +37,7 @@ func (e *Elector) tend() {
 // keep refreshes s, at once and then every third of a lease, until ctx ends or the store says that s has ended.
 func (e *Elector) keep(ctx context.Context, s *Session) {
 	lease := e.cfg.Lease
-	p := pulse{world: world.From(ctx), trouble: trouble{log: e.log, msg: "session could not be refreshed, trying again"}}
+	p := pulse{world: world.From(ctx), trouble: trouble{log: e.log, call: "session"}}
 	_ = p.beat(ctx, s.life, lease, 0, func(ctx context.Context, sent world.Instant) (time.Duration, error) {
 		start, r := e.refresh(s)
 		granted, err := e.ledger.Join(ctx, e.cfg.Group, r, lease, start)

@@ -18,7 +18,7 @@ const (
 // goroutine; the zero value logs nothing.
 type trouble struct {
 	log   func() *slog.Logger
-	msg   string
+	call  string    // what is asked, for the log
 	since time.Time // begin of the spell that has been logged
 	last  time.Time // when something was logged of it
 	said  string
@@ -39,7 +39,7 @@ func (t *trouble) unanswered(err error) {
 		return
 	}
 	t.last, t.said = now, text
-	t.log().Warn(t.msg, "error", err)
+	t.log().Warn("store does not answer, trying again", "call", t.call, "error", err)
 }
 
 // answered ends a spell.
@@ -47,6 +47,6 @@ func (t *trouble) answered() {
 	if t.since.IsZero() {
 		return
 	}
-	t.log().Info("store answers again", "after", time.Since(t.since))
+	t.log().Info("store answers again", "call", t.call, "after", time.Since(t.since))
 	t.since, t.said = time.Time{}, ""
 }

@@ -44,6 +44,11 @@ type jobState struct {
 	index   int         // in the agenda
 }
 
+// schedulable reports whether this leader can decide what becomes of the job's ticks.
+func (j *jobState) schedulable() bool {
+	return j.def != nil && j.problem == nil && j.record.Problem == ""
+}
+
 // put changes a record.
 func (b *book) put(bucket, key string, value any) {
 	b.batch.add(store.Change{Bucket: bucket, Key: key, Value: encode(value)})

@@ -93,7 +93,7 @@ func (l *leader) startDue(now time.Time) error {
 // decide applies the policy to one job and files it under its next tick.
 func (l *leader) decide(j *jobState, now time.Time) error {
 	delete(l.waiting, j)
-	if j.def == nil || j.problem != nil || j.record.Problem != "" {
+	if !j.schedulable() {
 		l.file(j, time.Time{})
 		return nil
 	}

@@ -211,7 +211,7 @@ func (s *show) watch(ctx context.Context) error {
 func (s *show) note(e event) error {
 	switch {
 	case e.exited != nil && !e.replica.expected:
-		return fmt.Errorf("demo: %s ended by itself (%v):\n%s", e.replica.name, e.exited, e.replica.lastLines())
+		return fmt.Errorf("demo: %s ended by itself (%w):\n%s", e.replica.name, e.exited, e.replica.lastLines())
 	case e.token == 0:
 		return nil
 	}

@@ -266,7 +266,9 @@ func TestABusyServerIsAskedAgain(t *testing.T) {
 	until(t, func() bool { return redis.HasErrorPrefix(client.Ping(t.Context()).Err(), "BUSY") })
 	wantTransient(t, acquires(t, s), "BUSY")
 	do(t, client, "SCRIPT", "KILL")
-	<-forever
+	if err := <-forever; err == nil {
+		t.Error("the script ended by itself")
+	}
 	must(t, acquires(t, s))
 }
 
