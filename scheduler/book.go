@@ -191,7 +191,7 @@ func (b *book) skip(j *jobState, r row, now time.Time) {
 	if last := j.record.Row; last != nil && last.LastTick.Unix() != j.record.Watermark {
 		j.record.Row = nil
 	}
-	j.record.Watermark = max(j.record.Watermark, r.last.Unix())
+	j.record.Watermark = r.last.Unix()
 	b.enter(j, Entry{
 		Tick:     r.first,
 		LastTick: r.last,

@@ -157,7 +157,7 @@ func (l *leader) startTick(j *jobState, c claim, now time.Time) bool {
 			return false
 		}
 	}
-	j.record.Watermark = max(j.record.Watermark, c.tick.Unix())
+	j.record.Watermark = c.tick.Unix()
 	l.book.putJob(j)
 	return true
 }

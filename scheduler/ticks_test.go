@@ -209,6 +209,20 @@ func TestB47WallClockJumps(t *testing.T) {
 	})
 }
 
+// Timers do not hear of a wall clock that is set: the loop looks at it every minute.
+func TestB47WallClockIsLookedAt(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		time.Sleep(50 * time.Minute)
+		r := c.start("r1", nil, Job{Name: "a", Spec: "0 0 * * * *"})
+		time.Sleep(10 * time.Second)
+		r.offset.Store(int64(25 * time.Second))
+		time.Sleep(10 * time.Minute)
+		if got := c.executions("a"); len(got) != 1 || got[0].at.Sub(day2000()) != time.Hour-25*time.Second {
+			t.Errorf("%v, the first at %v", c.started("a"), got)
+		}
+	})
+}
+
 func TestB47ThreeDaysWithoutALeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		job := Job{Name: "a", Spec: "0 * * * * *", Window: time.Hour}
