@@ -94,7 +94,7 @@ func (a *attendant) ask(ctx context.Context, limit time.Duration, what string, c
 		a.fail(err)
 	case !a.troubled:
 		a.troubled = true
-		a.log.Warn("store does not answer, asking again", "call", what, "error", err)
+		a.log.Warn("store does not do what it is asked, trying again", "call", what, "error", err)
 	}
 	return false
 }

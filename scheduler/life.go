@@ -40,11 +40,15 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err == nil {
 		err = s.fault()
 	}
-	switch {
-	case unfinished > 0:
+	untold := s.runner.untold()
+	if unfinished > 0 {
 		s.log.Error("jobs ignore their cancelled context", "runs", unfinished)
 		err = errors.Join(err, ErrUnfinished)
-	case s.runner.told():
+	}
+	if untold > 0 {
+		s.log.Error("ends of runs could not be told; they will be called interrupted", "runs", untold)
+	}
+	if unfinished+untold == 0 {
 		s.leave(base)
 	}
 	return err

@@ -134,14 +134,15 @@ func (r *runner) again(key claimKey) bool {
 	return true
 }
 
-// told reports whether every end is in the store.
-func (r *runner) told() bool {
+// untold returns how many ends are not in the store.
+func (r *runner) untold() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	n := 0
 	for _, rep := range r.ended {
 		if rep.posted.IsZero() {
-			return false
+			n++
 		}
 	}
-	return true
+	return n
 }
