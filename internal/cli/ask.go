@@ -53,7 +53,7 @@ func (a *app) ask(ctx context.Context, q *asking, fn func(context.Context, *sche
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	if err := fn(ctx, inspector); err != nil {
-		return st.unreachable(err)
+		return st.explain(err)
 	}
 	return nil
 }

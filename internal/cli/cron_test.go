@@ -258,7 +258,7 @@ func TestStoreThatIsAway(t *testing.T) {
 	for _, command := range []string{"status", "history"} {
 		r := call(t, nil, command, "--group", "g", "--store", url)
 		if r.code != exitFailed || !strings.HasPrefix(r.stderr, "singleton: "+command+": the store redis://:xxxxx@"+proxy.Addr()+
-			" cannot be asked: ") || strings.Count(r.stderr, "\n") != 1 {
+			" (--store) cannot be asked: ") || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("exit code %d, %s", r.code, r.stderr)
 		}
 	}

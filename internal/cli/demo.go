@@ -23,7 +23,7 @@ const (
 
 func (a *app) newDemoCommand() *cobra.Command {
 	var length, lease time.Duration
-	var url string
+	var where place
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show three replicas whose leader is killed, frozen and stopped, and count every tick",
@@ -43,17 +43,17 @@ On the Redis of --store it uses a group of its own and removes its keys in the e
 			case lease < minDemoLease || lease%time.Millisecond != 0:
 				return usagef("--lease %v: want at least %v, in whole milliseconds", lease, minDemoLease)
 			}
-			return a.demo(cmd.Context(), demo.Config{Out: a.stdout, Store: url, For: length, Lease: lease})
+			return a.demo(cmd.Context(), where, demo.Config{Out: a.stdout, For: length, Lease: lease})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&url, "store", "", "`URL` of a Redis to use (default one inside of this command)")
+	flags.Var(&where, "store", "`URL` of a Redis to use (default one inside of this command)")
 	flags.DurationVar(&length, "for", 30*time.Second, "how long")
 	flags.DurationVar(&lease, "lease", 2*time.Second, "how long leadership outlives a crash")
 	return cmd
 }
 
-func (a *app) demo(ctx context.Context, cfg demo.Config) error {
+func (a *app) demo(ctx context.Context, where place, cfg demo.Config) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	binary, err := os.Executable()
@@ -62,15 +62,19 @@ func (a *app) demo(ctx context.Context, cfg demo.Config) error {
 	}
 	cfg.Binary = binary
 	redis.SetLogger(clientLog{slog.New(slog.DiscardHandler)})
-	if cfg.Store != "" {
-		opts, _, err := parseStore(cfg.Store)
-		if err != nil {
-			return usagef("--store: %w", err)
+	given := opened{from: where.from}
+	if where.url != "" {
+		cfg.Store = where.url
+		if cfg.Client, given.name, err = parseStore(where.url); err != nil {
+			return usagef("%s: %w", where.from, err)
 		}
-		cfg.Client = opts
 	}
 	err = demo.Run(ctx, cfg)
-	if errors.Is(err, demo.ErrTicks) {
+	bad, ok := errors.AsType[*demo.StoreError](err)
+	switch {
+	case ok && where.url != "":
+		return given.explain(bad.Err)
+	case errors.Is(err, demo.ErrTicks):
 		return &failure{code: exitFailed} // the tally has said it
 	}
 	return err

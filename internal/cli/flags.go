@@ -34,6 +34,9 @@ func (a *app) applyEnvironment(cmd *cobra.Command) error {
 		if err := cmd.Flags().Set(f.Name, text); err != nil {
 			problem = usagef("environment variable %s: %w", name, cause(err))
 		}
+		if p, ok := f.Value.(*place); ok {
+			p.from = name
+		}
 	})
 	return problem
 }
@@ -83,10 +86,13 @@ func (z zone) Set(text string) error {
 }
 
 // target is the store and group that a command is about.
-type target struct{ store, group string }
+type target struct {
+	store place
+	group string
+}
 
 func (t *target) register(flags *pflag.FlagSet) {
-	flags.StringVar(&t.store, "store", "", "`URL` of the store: redis://, rediss://, unix:// or memory:; "+
+	flags.Var(&t.store, "store", "`URL` of the store: redis://, rediss://, unix:// or memory:; "+
 		"else REDIS_URL, else "+defaultStore)
 	flags.StringVar(&t.group, "group", "", "`NAME` under which the machines compete; required")
 }

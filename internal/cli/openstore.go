@@ -16,28 +16,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-const (
-	defaultStore = "redis://127.0.0.1:6379"
-	memoryStore  = "memory:"
-	leaveLimit   = 100 * time.Millisecond
-)
-
-// place is where the store is, and who said so.
-type place struct {
-	url  string // may hold a password
-	from string // flag or variable, for errors
-}
-
-// choose applies the order: flag (or SINGLETON_STORE, which sets it), REDIS_URL, a Redis on this machine.
-func (a *app) choose(flag string) place {
-	if flag != "" {
-		return place{flag, "--store"}
-	}
-	if u, ok := a.lookup("REDIS_URL"); ok && u != "" {
-		return place{u, "REDIS_URL"}
-	}
-	return place{defaultStore, "--store"}
-}
+// leaveLimit is how long a process that ends waits for its connections to close.
+const leaveLimit = 100 * time.Millisecond
 
 // opened is an open store.
 type opened struct {
@@ -45,12 +25,13 @@ type opened struct {
 	redis  *redisstore.Store // nil for memory:
 	client *redis.Client
 	name   string // its URL, without password and options
+	from   string // who named it
 }
 
 // open opens a store; it does no I/O. Its errors are about the URL and never show a password.
 func open(p place, log *slog.Logger) (*opened, error) {
 	if p.url == memoryStore || p.url == memoryStore+"//" {
-		return &opened{Store: memstore.New(), name: memoryStore}, nil
+		return &opened{Store: memstore.New(), name: memoryStore, from: p.from}, nil
 	}
 	opts, name, err := parseStore(p.url)
 	if err != nil {
@@ -59,7 +40,7 @@ func open(p place, log *slog.Logger) (*opened, error) {
 	redis.SetLogger(clientLog{log})
 	client := redis.NewClient(opts)
 	st := redisstore.New(client, &redisstore.Options{Logger: log})
-	return &opened{Store: st, redis: st, client: client, name: name}, nil
+	return &opened{Store: st, redis: st, client: client, name: name, from: p.from}, nil
 }
 
 // Close closes all connections.
@@ -95,12 +76,15 @@ func parseStore(raw string) (opts *redis.Options, name string, err error) {
 	case !found:
 		return nil, "", errors.New("the store's URL has no scheme; " + want)
 	case scheme != "redis" && scheme != "rediss" && scheme != "unix":
-		return nil, "", fmt.Errorf("stores of the kind %.20q:// are not supported; %s", line(scheme), want)
+		return nil, "", fmt.Errorf("stores of the kind %q are not supported; %s", line(clip(scheme, 20))+"://", want)
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.User == nil && strings.Contains(rest, "@") || u.Fragment != "" {
 		return nil, "", errors.New("the store's URL cannot be read; percent-encode special characters of the password, such as " +
 			"/ as %2F, and " + want)
+	}
+	if strings.Contains(u.Host, ",") {
+		return nil, "", errors.New("the store's URL names several hosts, and one is allowed; " + want)
 	}
 	if opts, err = redis.ParseURL(raw); err != nil {
 		return nil, "", errors.New("the store's URL has a database, a port or an option that is not valid; " + want)
@@ -108,7 +92,10 @@ func parseStore(raw string) (opts *redis.Options, name string, err error) {
 	// The store makes connections of its own with these options and switches this off for them. Here it would look up the
 	// host's name although nothing is sent over this client.
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	shown := url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host, Path: u.Path}
+	shown := url.URL{Scheme: u.Scheme, User: u.User, Path: u.Path}
+	if scheme != "unix" {
+		shown.Host = opts.Addr // with the port, and the host where none is given
+	}
 	return opts, shown.Redacted(), nil
 }
 
@@ -120,15 +107,4 @@ func (l clientLog) Printf(ctx context.Context, format string, args ...any) {
 	if l.log.Enabled(ctx, slog.LevelDebug) {
 		l.log.DebugContext(ctx, "redis client", "line", line(fmt.Sprintf(format, args...)))
 	}
-}
-
-// unreachable explains an error of a command that asks the store once.
-func (o *opened) unreachable(err error) error {
-	switch {
-	case errors.Is(err, store.ErrPermanent):
-		return err // says what to do
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the store %s does not answer in time: %w; is it overloaded, or the network cut?", o.name, err)
-	}
-	return fmt.Errorf("the store %s cannot be asked: %w; is it running, and the URL of --store right?", o.name, err)
 }

@@ -6,38 +6,12 @@ import (
 	"testing"
 )
 
-func TestStoreIsChosenInOrder(t *testing.T) {
-	for _, c := range []struct {
-		flag string
-		env  map[string]string
-		want place
-	}{
-		{"", nil, place{"redis://127.0.0.1:6379", "--store"}},
-		{"", map[string]string{"REDIS_URL": ""}, place{"redis://127.0.0.1:6379", "--store"}},
-		{"", map[string]string{"REDIS_URL": "redis://a"}, place{"redis://a", "REDIS_URL"}},
-		{"redis://b", map[string]string{"REDIS_URL": "redis://a"}, place{"redis://b", "--store"}},
-	} {
-		a := &app{lookup: func(name string) (string, bool) { v, ok := c.env[name]; return v, ok }}
-		if got := a.choose(c.flag); got != c.want {
-			t.Errorf("flag %q, environment %v: got %v, want %v", c.flag, c.env, got, c.want)
-		}
-	}
-	// SINGLETON_STORE stands for the flag.
-	r := call(t, map[string]string{"REDIS_URL": "ftp://a", "SINGLETON_STORE": "http://b"}, "status", "--group", "g")
-	if r.code != exitUsage || !strings.Contains(r.stderr, `"http"://`) {
-		t.Errorf("exit code %d, %s", r.code, r.stderr)
-	}
-	r = call(t, map[string]string{"REDIS_URL": "ftp://a"}, "status", "--group", "g")
-	if r.code != exitUsage || !strings.HasPrefix(r.stderr, "singleton: status: REDIS_URL: ") {
-		t.Errorf("exit code %d, %s", r.code, r.stderr)
-	}
-}
-
 func TestStoresOpenWithoutAsking(t *testing.T) {
 	for url, name := range map[string]string{
 		"memory:":                    "memory:",
 		"memory://":                  "memory:",
-		"redis://example.org":        "redis://example.org",
+		"redis://example.org":        "redis://example.org:6379",
+		"redis://":                   "redis://localhost:6379",
 		"redis://example.org:7000/3": "redis://example.org:7000/3",
 		"rediss://u:" + canary + "@example.org:7000/3?skip_verify=true": "rediss://u:xxxxx@example.org:7000/3",
 		"redis://:" + canary + "@[::1]:7000":                            "redis://:xxxxx@[::1]:7000",
@@ -81,6 +55,8 @@ func TestSEC7BadStoreURLsAreNotRepeated(t *testing.T) {
 		"redis://u:" + canary + "@example.org?read_timeout=" + canary,
 		"unix://u:" + canary + "@",
 		"redis://u:" + canary + "@exa mple.org",
+		"redis://u:" + canary + "@a,b:1",
+		"redis://u:" + canary + "@a:1,b:2",
 	} {
 		_, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
 		if err == nil {

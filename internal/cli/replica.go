@@ -93,7 +93,7 @@ func (r *replica) await(signals <-chan os.Signal, stop context.CancelFunc, ended
 	for {
 		select {
 		case err := <-ended:
-			return explain(err)
+			return r.explain(err)
 		case <-limit:
 			if idle {
 				r.log.Warn("the store does not answer; leaving without telling it")
@@ -128,9 +128,12 @@ func (r *replica) await(signals <-chan os.Signal, stop context.CancelFunc, ended
 }
 
 // explain says what to do where the scheduler's error does not.
-func explain(err error) error {
-	if errors.Is(err, scheduler.ErrUnfinished) {
+func (r *replica) explain(err error) error {
+	switch {
+	case errors.Is(err, scheduler.ErrUnfinished):
 		return errors.Join(err, errors.New("raise --grace, or let the commands end when they get SIGTERM"))
+	case errors.Is(err, store.ErrPermanent):
+		return r.store.explain(err)
 	}
 	return err
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/go-singleton/singleton/scheduler"
-	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
@@ -43,7 +42,16 @@ const (
 )
 
 // ErrTicks says that a tick was lost, or doubled without an interruption.
-var ErrTicks = errors.New("demo: ticks were lost or doubled")
+var ErrTicks = errors.New("ticks were lost or doubled")
+
+// StoreError says that the store cannot be used, and why.
+type StoreError struct{ Err error }
+
+// Error says why.
+func (e *StoreError) Error() string { return "the store cannot be used: " + e.Err.Error() }
+
+// Unwrap returns the store's error.
+func (e *StoreError) Unwrap() error { return e.Err }
 
 // show is one run of the demo. Its loop belongs to one goroutine.
 type show struct {
@@ -70,7 +78,7 @@ func Run(ctx context.Context, cfg Config) error {
 		gaps: make(map[string][]time.Duration)}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "singleton-demo-"); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	defer os.RemoveAll(s.dir)
 	options, where := cfg.Client, "the Redis of --store"
@@ -78,7 +86,7 @@ func Run(ctx context.Context, cfg Config) error {
 		embedded := miniredis.NewMiniRedis()
 		embedded.ClockTTL(true)
 		if err := embedded.StartAddr("127.0.0.1:0"); err != nil {
-			return fmt.Errorf("demo: start the embedded Redis: %w", err)
+			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
 		defer embedded.Close()
 		s.url = "redis://" + embedded.Addr()
@@ -105,17 +113,10 @@ func Run(ctx context.Context, cfg Config) error {
 func (s *show) create(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	for {
-		err := scheduler.Create(limited, s.store, s.group)
-		if err == nil || errors.Is(err, store.ErrPermanent) {
-			return err
-		}
-		select {
-		case <-limited.Done():
-			return fmt.Errorf("demo: the store does not answer: %w", err)
-		case <-time.After(100 * time.Millisecond):
-		}
+	if err := scheduler.Create(limited, s.store, s.group); err != nil {
+		return &StoreError{err}
 	}
+	return nil
 }
 
 // clean removes the group's keys from a Redis that goes on.
@@ -137,7 +138,7 @@ func (s *show) play(ctx context.Context) (err error) {
 	s.lines.file = filepath.Join(s.dir, "lines")
 	for name, text := range map[string]string{file: crontab, s.lines.file: ""} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			return fmt.Errorf("demo: %w", err)
+			return err
 		}
 	}
 	s.began = time.Now()
@@ -211,7 +212,7 @@ func (s *show) watch(ctx context.Context) error {
 func (s *show) note(e event) error {
 	switch {
 	case e.exited != nil && !e.replica.expected:
-		return fmt.Errorf("demo: %s ended by itself (%w):\n%s", e.replica.name, e.exited, e.replica.lastLines())
+		return fmt.Errorf("%s ended by itself (%w):\n%s", e.replica.name, e.exited, e.replica.lastLines())
 	case e.token == 0:
 		return nil
 	}

@@ -41,10 +41,10 @@ func (r *replica) start() error {
 	r.process.SysProcAttr = attributes()
 	logs, err := r.process.StderrPipe()
 	if err != nil {
-		return fmt.Errorf("demo: start %s: %w", r.name, err)
+		return fmt.Errorf("start %s: %w", r.name, err)
 	}
 	if err := r.process.Start(); err != nil {
-		return fmt.Errorf("demo: start %s: %w", r.name, err)
+		return fmt.Errorf("start %s: %w", r.name, err)
 	}
 	r.expected = false
 	done := make(chan struct{})

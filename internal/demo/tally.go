@@ -38,15 +38,15 @@ func (l *lines) read(now time.Time) ([]ran, error) {
 	}
 	f, err := os.Open(l.file)
 	if err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	if _, err := f.Seek(l.offset, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, err
 	}
 	data, err := io.ReadAll(f)
 	if err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, err
 	}
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	l.offset += int64(len(data))
@@ -54,7 +54,7 @@ func (l *lines) read(now time.Time) ([]ran, error) {
 	for line := range strings.Lines(string(data)) {
 		r := ran{at: now}
 		if _, err := fmt.Sscanf(line, "%d %s\n", &r.tick, &r.who); err != nil {
-			return nil, fmt.Errorf("demo: line %q of the job cannot be read: %w", line, err)
+			return nil, fmt.Errorf("line %q of the job cannot be read: %w", line, err)
 		}
 		r.who = r.who[:max(0, strings.LastIndexByte(r.who, '-'))]
 		l.count[r.tick]++
@@ -151,7 +151,7 @@ func (s *show) interrupted() (map[int64]bool, error) {
 	found := make(map[int64]bool)
 	for e, err := range in.History(ctx, job) {
 		if err != nil {
-			return nil, fmt.Errorf("demo: history: %w", err)
+			return nil, fmt.Errorf("the history cannot be read: %w", err)
 		}
 		if e.Outcome == scheduler.Interrupted {
 			found[e.Tick.Unix()] = true

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+const (
+	defaultStore = "redis://127.0.0.1:6379"
+	memoryStore  = "memory:"
+)
+
+// place is where a store is, and who said so. It is the value of a flag.
+type place struct {
+	url  string // may hold a password
+	from string // flag or variable, for errors
+}
+
+func (p *place) String() string { return "" } // may hold a password
+func (p *place) Type() string   { return "URL" }
+func (p *place) Set(text string) error {
+	p.url, p.from = text, "--store"
+	return nil
+}
+
+// choose applies the order: flag (or SINGLETON_STORE, which sets it), REDIS_URL, a Redis on this machine.
+func (a *app) choose(flag place) place {
+	if flag.url != "" {
+		return flag
+	}
+	if u, ok := a.lookup("REDIS_URL"); ok && u != "" {
+		return place{u, "REDIS_URL"}
+	}
+	return place{defaultStore, "the default"}
+}
+
+// storeError is what a store, or the way to it, has said, in words for people.
+type storeError struct {
+	text string
+	err  error
+}
+
+// Error returns the words.
+func (e *storeError) Error() string { return e.text }
+
+// Unwrap returns the error as it came.
+func (e *storeError) Unwrap() error { return e.err }
+
+// layers are the names that packages put in front of what a store has said: "scheduler: leader of g: redisstore: leader: ".
+var layers = regexp.MustCompile(`^(?:(?:scheduler|election): [^:]+: )?(?:redisstore: (?:[a-z]+: )?)?`)
+
+// explain says which store an error is of, who named it, and what to look at.
+func (o *opened) explain(err error) error {
+	which := fmt.Sprintf("the store %s (%s)", o.name, o.from)
+	said := layers.ReplaceAllString(err.Error(), "")
+	secure := ""
+	if strings.HasPrefix(o.name, "rediss:") {
+		secure = ", does it speak TLS"
+	}
+	_, network := errors.AsType[net.Error](err)
+	text := which + ": " + said
+	switch {
+	case errors.Is(err, store.ErrPermanent):
+		text = which + " cannot be used: " + said // and what to do
+	case timedOut(err):
+		text = fmt.Sprintf("%s does not answer in time; is it overloaded%s, or the network cut?", which, secure)
+	case network, errors.Is(err, io.EOF):
+		text = fmt.Sprintf("%s cannot be asked: %s; is it running%s, and the URL right?", which, said, secure)
+	}
+	return &storeError{text, err}
+}
+
+// timedOut reports whether the time was over before there was an answer.
+func timedOut(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout()
+}
