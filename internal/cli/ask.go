@@ -21,8 +21,8 @@ type asking struct {
 func (q *asking) register(cmd *cobra.Command, what string) {
 	flags := cmd.Flags()
 	q.target.register(flags)
-	flags.BoolVar(&q.json, "json", false, "print "+what)
-	flags.BoolVar(&q.utc, "utc", false, "print times in UTC, not in the time zone of this machine")
+	toggle{&q.json}.register(flags, "json", "print "+what)
+	toggle{&q.utc}.register(flags, "utc", "print times in UTC, not in the time zone of this machine")
 }
 
 // zone returns the time zone of the printed times.

@@ -61,11 +61,12 @@ Flags of the same name set the default for all jobs.`,
 	f.target.register(flags)
 	f.reading.register(flags)
 	f.logging.register(flags)
-	flags.DurationVar(&f.lease, "lease", 15*time.Second, "how long leadership outlives a crash")
+	f.lease, f.grace, f.history, f.maxRunning = 15*time.Second, 25*time.Second, 100, 64
+	flags.Var(span{&f.lease}, "lease", "how long leadership outlives a crash")
 	flags.StringVar(&f.id, "id", "", "`NAME` of this machine; a random suffix is added (default HOSTNAME-PID)")
-	flags.DurationVar(&f.grace, "grace", 25*time.Second, "how long running commands may go on after a stop")
-	flags.IntVar(&f.history, "history", 100, "entries of history kept for each job")
-	flags.IntVar(&f.maxRunning, "max-running", 64, "commands that run at once on this machine; 0 is no limit")
+	flags.Var(span{&f.grace}, "grace", "how long running commands may go on after a stop")
+	flags.Var(number{&f.history}, "history", "entries of history kept for each job")
+	flags.Var(number{&f.maxRunning}, "max-running", "commands that run at once on this machine; 0 is no limit")
 	return cmd
 }
 
@@ -80,7 +81,7 @@ func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
 		return usagef("--history %d is out of range 1-10000", f.history)
 	}
 	if f.grace <= 0 {
-		return usagef("--grace %v is not longer than nothing", f.grace)
+		return usagef("--grace %s is too short: it must be more than 0", compact(f.grace))
 	}
 	file, writable, err := f.readCrontab(path)
 	if err != nil {

@@ -16,14 +16,14 @@ type reading struct{ crontab.Options }
 
 func (r *reading) register(flags *pflag.FlagSet) {
 	p := &r.Policies
-	p.CatchUp, p.OnInterrupt = "latest", "record"
-	flags.BoolVar(&r.Seconds, "seconds", false, "schedules have six fields, seconds first")
+	p.CatchUp, p.CatchUpMax, p.Window, p.OnInterrupt = "latest", 100, 24*time.Hour, "record"
+	toggle{&r.Seconds}.register(flags, "seconds", "schedules have six fields, seconds first")
 	flags.Var(zone{&r.Zone}, "tz", "time `ZONE` of the schedules above which no CRON_TZ is set")
 	flags.Var(choice{&p.Overlap, []string{"skip", "queue", "allow"}}, "overlap", "what becomes of a tick while a run of its "+
 		"job goes on; skip, or queue with catch-up=all")
 	flags.Var(choice{&p.CatchUp, []string{"none", "latest", "all"}}, "catch-up", "which missed ticks are made up")
-	flags.IntVar(&p.CatchUpMax, "catch-up-max", 100, "most ticks that catch-up=all makes up, the newest")
-	flags.DurationVar(&p.Window, "window", 24*time.Hour, "how late a tick may still be made up")
+	flags.Var(number{&p.CatchUpMax}, "catch-up-max", "most ticks that catch-up=all makes up, the newest")
+	flags.Var(span{&p.Window}, "window", "how late a tick may still be made up")
 	flags.Var(choice{&p.OnInterrupt, []string{"record", "rerun"}}, "on-interrupt", "what follows a run whose process died")
 }
 
@@ -33,7 +33,7 @@ func (r *reading) check() error {
 	case p.CatchUpMax < 1 || p.CatchUpMax > 10_000:
 		return usagef("--catch-up-max %d is out of range 1-10000", p.CatchUpMax)
 	case p.Window <= 0:
-		return usagef("--window %v is not longer than nothing", p.Window)
+		return usagef("--window %s is too short: it must be more than 0", compact(p.Window))
 	case p.CatchUp == "all" && p.Overlap == "skip":
 		return usagef("--catch-up=all does not go with --overlap=skip: the ticks to make up wait for one another; say queue or allow")
 	}

@@ -48,8 +48,9 @@ On the Redis of --store it uses a group of its own and removes its keys in the e
 	}
 	flags := cmd.Flags()
 	flags.Var(&where, "store", "`URL` of a Redis to use (default one inside of this command)")
-	flags.DurationVar(&length, "for", 30*time.Second, "how long")
-	flags.DurationVar(&lease, "lease", 2*time.Second, "how long leadership outlives a crash")
+	length, lease = 30*time.Second, 2*time.Second
+	flags.Var(span{&length}, "for", "how long")
+	flags.Var(span{&lease}, "lease", "how long leadership outlives a crash")
 	return cmd
 }
 

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
-	"time"
 
-	"github.com/go-singleton/singleton/schedule"
 	"github.com/go-singleton/singleton/store"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,45 +40,9 @@ func (a *app) applyEnvironment(cmd *cobra.Command) error {
 // cause returns what a flag's value has said, without the flag's name around it.
 func cause(err error) error {
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return fmt.Errorf("%q is no valid value: %w", bad.GetValue(), bad.Unwrap())
+		return bad.Unwrap()
 	}
 	return err
-}
-
-// choice is a flag with few values.
-type choice struct {
-	value   *string
-	choices []string
-}
-
-func (c choice) String() string { return *c.value }
-func (c choice) Type() string   { return strings.Join(c.choices, "|") }
-func (c choice) Set(text string) error {
-	if !slices.Contains(c.choices, text) {
-		return fmt.Errorf("want one of %s", strings.Join(c.choices, ", "))
-	}
-	*c.value = text
-	return nil
-}
-
-// zone is a flag that names a time zone.
-type zone struct{ value **time.Location }
-
-func (z zone) String() string {
-	if z.value == nil || *z.value == nil {
-		return "UTC"
-	}
-	return (*z.value).String()
-}
-func (z zone) Type() string { return "zone" }
-func (z zone) Set(text string) error {
-	// The same names as in an expression: "Local" would be another zone on each machine.
-	expr, err := schedule.Parse("CRON_TZ="+text+" @daily", schedule.Options{})
-	if err != nil {
-		return errors.New("want an IANA time zone such as Europe/Berlin")
-	}
-	*z.value = expr.Zone()
-	return nil
 }
 
 // target is the store and group that a command is about.

@@ -44,9 +44,10 @@ entries of each job are kept as cron's --history says.`,
 	}
 	f.register(cmd, "one JSON object a line, for each entry")
 	flags := cmd.Flags()
-	flags.BoolVar(&f.failed, "failed", false, "only attempts that did not succeed")
-	flags.IntVar(&f.limit, "limit", 50, "most entries to print, the newest")
-	flags.BoolVar(&f.all, "all", false, "print all entries, whatever --limit")
+	toggle{&f.failed}.register(flags, "failed", "only attempts that did not succeed")
+	f.limit = 50
+	flags.Var(number{&f.limit}, "limit", "most entries to print, the newest")
+	toggle{&f.all}.register(flags, "all", "print all entries, whatever --limit")
 	return cmd
 }
 

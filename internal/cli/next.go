@@ -62,11 +62,12 @@ or the shell takes its stars for file names.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&opts.Seconds, "seconds", false, "SPEC has six fields, seconds first")
+	toggle{&opts.Seconds}.register(flags, "seconds", "SPEC has six fields, seconds first")
 	flags.Var(zone{&opts.Zone}, "tz", "time `ZONE` of the expression, where it has no CRON_TZ=")
 	flags.StringVar(&from, "from", "", "first `TIME` that counts, as 2026-12-24T18:00:00Z, or without an offset in the "+
 		"expression's zone (default now)")
-	flags.IntVarP(&count, "count", "n", 5, "how many times to print")
+	count = 5
+	flags.VarP(number{&count}, "count", "n", "how many times to print")
 	return cmd
 }
 

@@ -62,7 +62,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (statu
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.applyEnvironment(cmd) },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badFlag(err) })
 	root.AddCommand(
 		a.newCronCommand(),
 		a.newStatusCommand(),

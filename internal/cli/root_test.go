@@ -33,14 +33,22 @@ func TestUsageErrorsAreOneLineThatPointsToHelp(t *testing.T) {
 		{[]string{"history", "--group", "a", "x/y"}, `singleton: history: the argument is no job name: use 1 to 128 letters, ` +
 			`digits, '.', '_' and '-'; see singleton history --help`},
 		{[]string{"cron", "--group", "a"}, `singleton: cron: FILE is missing; see singleton cron --help`},
-		{[]string{"cron", "--group", "a", "--overlap", "forbid", "f"}, `singleton: cron: invalid argument "forbid" for ` +
-			`"--overlap" flag: want one of skip, queue, allow; see singleton cron --help`},
+		{[]string{"cron", "--group", "a", "--overlap", "forbid", "f"}, `singleton: cron: --overlap: unknown value "forbid"; ` +
+			`one of skip, queue, allow; see singleton cron --help`},
+		{[]string{"cron", "--group", "a", "--lease", "100", "f"}, `singleton: cron: --lease: "100" is not a duration such as ` +
+			`90s or 1h30m; see singleton cron --help`},
+		{[]string{"cron", "--group", "a", "--history", "x", "f"}, `singleton: cron: --history: "x" is not a whole number; ` +
+			`see singleton cron --help`},
+		{[]string{"cron", "--group", "a", "--seconds=perhaps", "f"}, `singleton: cron: --seconds: "perhaps" is neither true ` +
+			`nor false; see singleton cron --help`},
+		{[]string{"next", "--tz", "Mars", "@daily"}, `singleton: next: --tz: unknown time zone "Mars"; want an IANA name such as ` +
+			`Europe/Berlin; see singleton next --help`},
 		{[]string{"cron", "--group", "a", "--history", "0", "f"}, `singleton: cron: --history 0 is out of range 1-10000; ` +
 			`see singleton cron --help`},
-		{[]string{"cron", "--group", "a", "--grace", "0s", "f"}, `singleton: cron: --grace 0s is not longer than nothing; ` +
+		{[]string{"cron", "--group", "a", "--grace", "0s", "f"}, `singleton: cron: --grace 0s is too short: it must be more than 0; ` +
 			`see singleton cron --help`},
-		{[]string{"cron", "--group", "a", "--window", "-1h", "f"}, `singleton: cron: --window -1h0m0s is not longer than ` +
-			`nothing; see singleton cron --help`},
+		{[]string{"cron", "--group", "a", "--window", "-1h", "f"}, `singleton: cron: --window -1h is too short: it must be ` +
+			`more than 0; see singleton cron --help`},
 		{[]string{"cron", "--group", "a", "--catch-up-max", "0", "f"}, `singleton: cron: --catch-up-max 0 is out of range ` +
 			`1-10000; see singleton cron --help`},
 		{[]string{"cron", "--group", "a", "--catch-up", "all", "--overlap", "skip", "f"}, `singleton: cron: --catch-up=all does ` +
@@ -96,6 +104,11 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	for _, option := range []string{"name", "overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout"} {
 		if !strings.Contains(r.stdout, "\n  "+option+"=") {
 			t.Errorf("cron --help lacks the option %s:\n%s", option, r.stdout)
+		}
+	}
+	for _, end := range []string{"made up (default 24h)\n", "after a stop (default 25s)\n", "  --seconds    ", "no limit (default 64)\n"} {
+		if !strings.Contains(r.stdout, end) {
+			t.Errorf("cron --help has no %q:\n%s", end, r.stdout)
 		}
 	}
 	if r := call(t, nil, "--help"); r.code != 0 || !strings.Contains(r.stdout, "singleton [command] --help") {

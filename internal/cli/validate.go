@@ -60,7 +60,7 @@ wrong with the file, with line and column, and exit code 2. Give it the flags th
 		},
 	}
 	r.register(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, for each job")
+	toggle{&asJSON}.register(cmd.Flags(), "json", "print one JSON object a line, for each job")
 	return cmd
 }
 

@@ -36,7 +36,7 @@ func (a *app) newVersionCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	toggle{&asJSON}.register(cmd.Flags(), "json", "print a JSON object")
 	return cmd
 }
 

@@ -101,7 +101,7 @@ func lasting(field *time.Duration, value string) (reason string) {
 		return fmt.Sprintf("%q is not a duration such as 90s or 1h30m", value)
 	}
 	if d <= 0 {
-		return fmt.Sprintf("%q is not longer than nothing", value)
+		return fmt.Sprintf("%q is too short: it must be more than 0", value)
 	}
 	*field = d
 	return ""
