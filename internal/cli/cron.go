@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +56,7 @@ Flags of the same name set the default for all jobs.`,
   singleton cron --group billing --store redis://10.0.0.5:6379 --grace 10m --log-format json jobs.cron
   singleton cron --group try --store memory: --seconds jobs.cron`,
 		Args: arguments(1, 1, "FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.cron(cmd.Context(), f, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.cron(cmd, f, args[0]) },
 	}
 	flags := cmd.Flags()
 	f.target.register(flags)
@@ -70,7 +71,8 @@ Flags of the same name set the default for all jobs.`,
 	return cmd
 }
 
-func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
+func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
+	ctx := cmd.Context()
 	if err := f.target.check(); err != nil {
 		return err
 	}
@@ -119,6 +121,9 @@ func (a *app) cron(ctx context.Context, f *cronFlags, path string) error {
 		return usage(err)
 	}
 	log.Info("starting", "replica", s.ID(), "store", st.name, "file", path, "jobs", len(file.Jobs), "lease", f.lease)
+	if names := a.strangers(cmd.Root()); len(names) > 0 {
+		log.Warn("environment variables that mean nothing; singleton cron --help names the flags", "variables", strings.Join(names, ", "))
+	}
 	tell(log, path, file, writable)
 	r := &replica{group: f.group, lease: f.lease, store: st, scheduler: s, commands: c, kill: kill, leading: leading, log: log}
 	return r.run(ctx)

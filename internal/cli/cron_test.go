@@ -39,7 +39,8 @@ FOO=bar baz
 	if err := os.Chmod(file, 0o606); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, []string{"SINGLETON_ID=web", "SINGLETON_SECONDS=true", "SINGLETON_LEASE=2s", "INHERITED=yes"},
+	p := start(t, []string{"SINGLETON_ID=web", "SINGLETON_SECONDS=true", "SINGLETON_LEASE=2s", "INHERITED=yes",
+		"SINGLETON_LAESE=3s", "SINGLETON_JOB=outer", "SINGLETON_LIMIT=7", "SINGLETON_GROUPS=x=y"},
 		"cron", "--group", "g", "--store", "memory:", file)
 	p.await("msg=\"run ended\"", "outcome=succeeded")
 	p.signal(syscall.SIGTERM)
@@ -83,6 +84,7 @@ FOO=bar baz
 	if n := strings.Count(p.output(), "no mail is sent"); n != 1 {
 		t.Errorf("%d notices about mail", n)
 	}
+	p.await("level=WARN", "mean nothing", "variables=\"SINGLETON_GROUPS, SINGLETON_LAESE\"")
 	p.await("level=INFO", "no mail is sent")
 	p.await("level=WARN", "everybody on this machine may write to the crontab")
 }
@@ -235,6 +237,8 @@ func TestStatusAndHistoryOfARealGroup(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	call(t, env, "history", "good", "--utc").want(t, 0, "no entries\n", "")
+	call(t, env, "history", "--group", "typo").want(t, 0, "no entries, and no jobs: start singleton cron --group typo on the "+
+		"machines, or look whether the name is right\n", "")
 	call(t, env, "history", "nope").want(t, exitFailed, "",
 		"singleton: history: group g has no job nope; singleton status --group g lists its jobs\n")
 

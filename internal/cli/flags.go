@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/go-singleton/singleton/store"
@@ -35,6 +36,29 @@ func (a *app) applyEnvironment(cmd *cobra.Command) error {
 		}
 	})
 	return problem
+}
+
+// forCommands are the variables that the commands of a crontab get: a `singleton cron` among them has them too.
+var forCommands = []string{"GROUP", "REPLICA", "JOB", "TICK", "TICK_UNIX", "RUN_ID", "ATTEMPT", "REASON", "TOKEN"}
+
+// strangers returns the variables of the environment that look like ours and mean nothing.
+func (a *app) strangers(root *cobra.Command) []string {
+	known := make(map[string]bool)
+	for _, name := range forCommands {
+		known["SINGLETON_"+name] = true
+	}
+	for _, cmd := range root.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[environmentName(f.Name)] = true })
+	}
+	var names []string
+	for _, variable := range a.environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "SINGLETON_") && !known[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // cause returns what a flag's value has said, without the flag's name around it.

@@ -55,7 +55,7 @@ func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
 	if f.limit < 1 {
 		return usagef("--limit %d is less than 1; --all prints all", f.limit)
 	}
-	page := historyPage{job: job, now: a.now(), zone: f.zone(a)}
+	page := historyPage{group: f.group, job: job, now: a.now(), zone: f.zone(a)}
 	err := a.ask(ctx, &f.asking, func(ctx context.Context, i *scheduler.Inspector) error {
 		for e, err := range i.History(ctx, job) {
 			if err != nil {
@@ -69,7 +69,12 @@ func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
 				page.entries = append(page.entries, e)
 			}
 		}
-		return nil
+		if page.found > 0 || job != "" {
+			return nil
+		}
+		st, err := i.Status(ctx)
+		page.unknown = len(st.Jobs) == 0
+		return err
 	})
 	switch {
 	case errors.Is(err, scheduler.ErrUnknownJob):
@@ -94,6 +99,8 @@ func failed(e scheduler.Entry) bool {
 
 // historyPage is a history as people read it.
 type historyPage struct {
+	group   string
+	unknown bool   // the group has no jobs
 	job     string // empty for all
 	entries []scheduler.Entry
 	found   int // entries before the limit
@@ -102,6 +109,10 @@ type historyPage struct {
 }
 
 func (p *historyPage) print(w io.Writer) error {
+	if p.unknown {
+		_, err := fmt.Fprintf(w, "no entries, and no jobs: %s\n", hint(p.group))
+		return err
+	}
 	if len(p.entries) == 0 {
 		_, err := fmt.Fprintln(w, "no entries")
 		return err

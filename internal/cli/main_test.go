@@ -53,6 +53,12 @@ func call(t *testing.T, env map[string]string, args ...string) result {
 		now:    func() time.Time { return noon },
 		local:  berlin,
 		lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		environ: func() (all []string) {
+			for name, value := range env {
+				all = append(all, name+"="+value)
+			}
+			return all
+		},
 	}
 	r := result{code: a.run(t.Context(), args)}
 	r.stdout, r.stderr = stdout.String(), stderr.String()

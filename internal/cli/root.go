@@ -17,12 +17,13 @@ type app struct {
 	now            func() time.Time
 	local          *time.Location
 	lookup         func(name string) (string, bool)
+	environ        func() []string
 }
 
 // Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
 // ctx does.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv}
+	a := &app{stdout: stdout, stderr: stderr, now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv, environ: os.Environ}
 	return a.run(ctx, args)
 }
 

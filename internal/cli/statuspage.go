@@ -63,12 +63,17 @@ func (p *statusPage) replicas() string {
 	}
 	switch n := len(names); n {
 	case 0:
-		return "no replicas: start singleton cron --group " + p.Group + " on the machines, or look whether the name is right"
+		return "no replicas: " + hint(p.Group)
 	case 1:
 		return "1 replica: " + names[0]
 	default:
 		return fmt.Sprintf("%d replicas: %s", n, strings.Join(names, ", "))
 	}
+}
+
+// hint says what to do about a group of which nothing is known.
+func hint(group string) string {
+	return "start singleton cron --group " + group + " on the machines, or look whether the name is right"
 }
 
 func (p *statusPage) attention() string {
