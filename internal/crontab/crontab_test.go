@@ -61,7 +61,7 @@ func reasons(t *testing.T, text string, opts Options) []string {
 
 func TestB64AllErrorsAtOnceWithLinesAndCarets(t *testing.T) {
 	for name, opts := range map[string]Options{
-		"first": {}, "faults": {}, "settings": {}, "env": {}, "tabs": {}, "system": {}, "seconds": {Seconds: true},
+		"first": {}, "faults": {}, "settings": {}, "env": {}, "tabs": {}, "long": {}, "system": {}, "seconds": {Seconds: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile("testdata/" + name + ".cron")
@@ -95,6 +95,25 @@ func TestGoodFile(t *testing.T) {
 		}
 	}
 	golden(t, "good.golden", b.String())
+}
+
+// TestStepsLargerThanTheirField are legal, and hardly meant.
+func TestStepsLargerThanTheirField(t *testing.T) {
+	f := parse(t, "*/61 * * * * a\n0 */24 */31 */12 */7 b\n5,*/99 */25 * */13 */8 c\n@every 90m d\n", Options{})
+	want := []string{
+		`jobs.cron:1: minute: "*/61" means 0 only: its step is larger than the field`,
+		`jobs.cron:3: minute: "*/99" means 0 only: its step is larger than the field`,
+		`jobs.cron:3: hour: "*/25" means 0 only: its step is larger than the field`,
+		`jobs.cron:3: month: "*/13" means 1 only: its step is larger than the field`,
+		`jobs.cron:3: day of week: "*/8" means 0 only: its step is larger than the field`,
+	}
+	if !slices.Equal(f.Notices, want) {
+		t.Errorf("got %q", f.Notices)
+	}
+	f = parse(t, "*/90 */60 * * * * a\n", Options{Seconds: true})
+	if want := []string{`jobs.cron:1: second: "*/90" means 0 only: its step is larger than the field`}; !slices.Equal(f.Notices, want) {
+		t.Errorf("got %q", f.Notices)
+	}
 }
 
 func TestB63OddFilesAreAccepted(t *testing.T) {

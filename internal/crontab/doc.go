@@ -34,7 +34,8 @@
 // # Options of a job
 //
 // Comment lines that start with "#:" give options to the job on the line below them; nothing may stand between, but
-// several such lines may follow one another. What a job does not say it takes from Options.Policies.
+// several such lines may follow one another. Values have no quotes and no blanks. What a job does not say it takes from
+// Options.Policies.
 //
 //	name=report           the job's name: 1 to 128 letters, digits, ".", "_" and "-", starting with a letter or digit
 //	overlap=skip          or queue, allow: a tick that falls due while a run of the job is open
@@ -61,4 +62,6 @@
 //     apache, nginx, postgres, ubuntu, ec2-user) and the next word is no option ("root -b" is a program's).
 //   - Five fields with Options.Seconds.
 //   - A NUL byte, and more than 1 MiB.
+//
+// A step that is larger than its field, such as that of "*/90", makes a notice: it means the first value only.
 package crontab

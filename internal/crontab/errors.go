@@ -2,6 +2,7 @@ package crontab
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,8 +23,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Reason)
 }
 
+// excerptWidth is how many characters of a line an excerpt shows.
+const excerptWidth = 160
+
 // Excerpt returns two lines, without the newline of the last: the line with its number, and carets below what is wrong.
-// Control characters are shown as escapes.
+// Control characters are shown as escapes; of a long line only what stands around the fault is shown.
 func (e *Error) Excerpt() string {
 	var shown, carets strings.Builder
 	from, to := e.Column-1, e.Column-1+max(1, e.Length)
@@ -49,8 +53,32 @@ func (e *Error) Excerpt() string {
 	if from >= len(e.Text) {
 		carets.WriteByte('^')
 	}
-	return fmt.Sprintf("%3d | %s\n%s | %s", e.Line, shown.String(), strings.Repeat(" ", max(3, len(strconv.Itoa(e.Line)))),
-		strings.TrimRight(carets.String(), " \t"))
+	text, marks := around(shown.String(), strings.TrimRight(carets.String(), " \t"))
+	return fmt.Sprintf("%3d | %s\n%s | %s", e.Line, text, strings.Repeat(" ", max(3, len(strconv.Itoa(e.Line)))), marks)
+}
+
+// around cuts a long text to what stands around the first caret of the marks below it.
+func around(text, marks string) (string, string) {
+	shown, below := []rune(text), []rune(marks)
+	if len(shown) <= excerptWidth {
+		return text, marks
+	}
+	start := min(max(0, slices.Index(below, '^')-excerptWidth/2), len(shown)-excerptWidth)
+	end := start + excerptWidth
+	cut := func(at int) {
+		shown[at] = '…'
+		if at < len(below) && below[at] == '\t' {
+			below[at] = ' '
+		}
+	}
+	if start > 0 {
+		cut(start)
+	}
+	if end < len(shown) {
+		cut(end - 1)
+		below = below[:min(end, len(below))]
+	}
+	return string(shown[start:end]), string(below[start:])
 }
 
 // Errors is everything that is wrong with a file, by line and column.

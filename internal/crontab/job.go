@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,6 +24,8 @@ func (p *parser) job(l line, words []word) {
 		var err error
 		if job.Expr, err = schedule.Parse(job.Spec, p.options()); err != nil {
 			p.failSpec(l, fields, err)
+		} else {
+			p.wideSteps(l, fields)
 		}
 	}
 	fine := len(p.bad.List) == faults && (p.above == nil || !p.above.bad)
@@ -174,6 +177,29 @@ func place(words []word, offset int) int {
 		offset -= len(w.text) + 1
 	}
 	return words[len(words)-1].end()
+}
+
+// ranges are the fields of a schedule with seconds, their first values and their sizes.
+var ranges = []struct {
+	field       string
+	first, size int
+}{
+	{"second", 0, 60}, {"minute", 0, 60}, {"hour", 0, 24}, {"day of month", 1, 31}, {"month", 1, 12}, {"day of week", 0, 7},
+}
+
+// wideSteps gives notice of steps such as that of "*/90", which does not mean every 90 minutes.
+func (p *parser) wideSteps(l line, fields []word) {
+	if strings.HasPrefix(fields[0].text, "@") {
+		return
+	}
+	for i, r := range ranges[len(ranges)-len(fields):] {
+		for entry := range strings.SplitSeq(fields[i].text, ",") {
+			if n, err := strconv.Atoi(strings.TrimPrefix(entry, "*/")); err == nil && n > r.size && strings.HasPrefix(entry, "*/") {
+				p.file.Notices = append(p.file.Notices, fmt.Sprintf("%s:%d: %s: %q means %d only: its step is larger than the field",
+					p.bad.File, l.n, r.field, entry, r.first))
+			}
+		}
+	}
 }
 
 // name gives the job its name, and reports one that is taken. Of a job that is not fine only a given name counts.

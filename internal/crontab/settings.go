@@ -33,12 +33,33 @@ func (p *parser) settings(l line, words []word) {
 	s.last = l
 	faults := len(p.bad.List)
 	words[0].at, words[0].text = words[0].at+2, words[0].text[2:]
-	for _, w := range words {
-		if w.text != "" {
+	for len(words) > 0 {
+		w, n := words[0], quoted(words)
+		key, value, _ := strings.Cut(w.text, "=")
+		switch {
+		case n > 0 && slices.Contains(keys, key):
+			at := w.end() - len(value)
+			p.fail(l, at, words[n-1].end()-at, "%s: a value stands without quotes, and has no blanks", key)
+		case w.text != "":
 			p.setting(l, w)
 		}
+		words = words[max(1, n):]
 	}
 	s.bad = s.bad || len(p.bad.List) > faults
+}
+
+// quoted returns how many words an option takes whose value begins with a quote, which none does; else 0.
+func quoted(words []word) int {
+	_, value, _ := strings.Cut(words[0].text, "=")
+	if value == "" || value[0] != '"' && value[0] != '\'' {
+		return 0
+	}
+	for i, w := range words {
+		if (i > 0 || len(value) > 1) && strings.HasSuffix(w.text, value[:1]) {
+			return i + 1
+		}
+	}
+	return len(words)
 }
 
 // setting reads one option.
