@@ -1,0 +1,63 @@
+package histories
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/redistest"
+)
+
+// nemesis breaks what a client needs, one fault after another, until ctx ends; then all is well again.
+type nemesis struct {
+	random *rand.Rand
+	ttl    time.Duration
+}
+
+func newNemesis(seed, of uint64, ttl time.Duration) *nemesis {
+	return &nemesis{random: rand.New(rand.NewPCG(seed, 1000+of)), ttl: ttl}
+}
+
+// between returns a duration of that many hundredths of a lease.
+func (n *nemesis) between(from, to int64) time.Duration {
+	return n.ttl * time.Duration(from+n.random.Int64N(to-from)) / 100
+}
+
+func (n *nemesis) haunt(ctx context.Context, c *client) {
+	defer c.proxy.Requests.Pass()
+	defer c.proxy.Replies.Pass()
+	for pause(ctx, n.between(20, 150)) {
+		flow := c.proxy.Requests
+		if n.random.IntN(2) == 0 {
+			flow = c.proxy.Replies
+		}
+		switch n.random.IntN(10) {
+		case 0:
+			flow.Drop()
+		case 1:
+			flow.Delay(n.between(1, 30))
+		case 2, 3: // its bytes come after those of later connections, and of others
+			flow.Hold()
+		case 4:
+			flow.CutAfter(n.random.IntN(200))
+		case 5:
+			flow.Reset()
+		case 6:
+			c.proxy.Cut()
+		default:
+			c.stand(n.between(50, 250))
+		}
+		pause(ctx, n.between(10, 180))
+		flow.Pass()
+	}
+}
+
+// freeze stops the server now and then, mostly for less than a lease.
+func (n *nemesis) freeze(ctx context.Context, s *redistest.Server) {
+	defer s.Cont()
+	for pause(ctx, n.between(100, 600)) {
+		s.Stop()
+		pause(ctx, n.between(5, 130))
+		s.Cont()
+	}
+}
