@@ -52,16 +52,22 @@ func (r *reading) readCrontab(path string) (file *crontab.File, open bool, err e
 	if err != nil {
 		return nil, false, badFile(fmt.Errorf("the crontab cannot be read: %w", err))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, crontab.MaxSize+1))
-	if err != nil {
-		return nil, false, badFile(fmt.Errorf("the crontab cannot be read: %w", err))
-	}
-	file, err = crontab.Parse(path, data, r.Options)
-	if err != nil {
-		return nil, false, badFile(err)
-	}
 	const othersWrite = 0o002
-	return file, info.Mode().IsRegular() && info.Mode().Perm()&othersWrite != 0, nil
+	file, err = r.parse(path, f)
+	return file, info.Mode().IsRegular() && info.Mode().Perm()&othersWrite != 0, err
+}
+
+// parse parses what in holds.
+func (r *reading) parse(name string, in io.Reader) (*crontab.File, error) {
+	data, err := io.ReadAll(io.LimitReader(in, crontab.MaxSize+1))
+	if err != nil {
+		return nil, badFile(fmt.Errorf("the crontab cannot be read: %w", err))
+	}
+	file, err := crontab.Parse(name, data, r.Options)
+	if err != nil {
+		return nil, badFile(err)
+	}
+	return file, nil
 }
 
 func badFile(err error) error { return &failure{code: exitUsage, err: err} }

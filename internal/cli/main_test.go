@@ -43,13 +43,19 @@ var noon = time.Date(2026, time.November, 29, 12, 0, 0, 0, time.UTC)
 // call runs the command line in this process, at noon, in the zone Europe/Berlin, with the environment env and no other.
 func call(t *testing.T, env map[string]string, args ...string) result {
 	t.Helper()
+	return callWith(t, "", env, args...)
+}
+
+// callWith is call with something to read on standard input.
+func callWith(t *testing.T, stdin string, env map[string]string, args ...string) result {
+	t.Helper()
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
 	a := &app{
-		stdout: &stdout, stderr: &stderr,
+		stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
 		now:    func() time.Time { return noon },
 		local:  berlin,
 		lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },

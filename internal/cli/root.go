@@ -13,6 +13,7 @@ import (
 
 // app is what the commands share: where they write, what time it is, and their environment.
 type app struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	now            func() time.Time
 	local          *time.Location
@@ -23,7 +24,10 @@ type app struct {
 // Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
 // ctx does.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv, environ: os.Environ}
+	a := &app{
+		stdin: os.Stdin, stdout: stdout, stderr: stderr,
+		now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv, environ: os.Environ,
+	}
 	return a.run(ctx, args)
 }
 

@@ -36,27 +36,37 @@ func (a *app) newValidateCommand() *cobra.Command {
 		Use:   "validate FILE",
 		Short: "Check a crontab and say what it means",
 		Long: `Reads a crontab as cron does and prints what each job's schedule means and when it fires next; or everything that is
-wrong with the file, with line and column, and exit code 2. Give it the flags that cron gets.`,
+wrong with the file, with line and column, and exit code 2. Give it the flags that cron gets. "-" is standard input.`,
 		Example: `  singleton validate jobs.cron
   singleton validate --seconds --tz Europe/Berlin jobs.cron
+  crontab -l | singleton validate -
   singleton validate --json jobs.cron`,
 		Args: arguments(1, 1, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := r.check(); err != nil {
 				return err
 			}
-			file, writable, err := r.readCrontab(args[0])
+			name := args[0]
+			var file *crontab.File
+			var writable bool
+			var err error
+			if name == "-" {
+				name = "stdin"
+				file, err = r.parse(name, a.stdin)
+			} else {
+				file, writable, err = r.readCrontab(name)
+			}
 			if err != nil {
 				return err
 			}
 			notices := file.Notices
 			if writable {
-				notices = append(notices, args[0]+": everybody on this machine may write to it, and so run commands; chmod o-w it")
+				notices = append(notices, name+": everybody on this machine may write to it, and so run commands; chmod o-w it")
 			}
 			if asJSON {
 				return a.validated(file, notices)
 			}
-			return a.printJobs(args[0], file, notices)
+			return a.printJobs(name, file, notices)
 		},
 	}
 	r.register(cmd.Flags())

@@ -40,6 +40,20 @@ FILE: 2 jobs are fine
 	call(t, nil, "validate", empty).want(t, 0, empty+": 0 jobs are fine\n", "")
 }
 
+func TestValidateReadsStandardInput(t *testing.T) {
+	callWith(t, "#: name=a\n@daily true\n*/61 * * * * b\n", nil, "validate", "-").want(t, 0, `JOB         SCHEDULE        NEXT
+a           daily at 00:00  2026-11-30 00:00:00 UTC
+b-55dd9c6c  hourly          2026-11-29 13:00:00 UTC
+stdin:3: minute: "*/61" means 0 only: its step is larger than the field
+stdin: 2 jobs are fine
+`, "")
+	callWith(t, "0 25 * * * true\n", nil, "validate", "-").want(t, exitUsage, "",
+		"stdin:1:3: hour: \"25\" is out of range 0-23\n  1 | 0 25 * * * true\n    |   ^^\nstdin: 1 error; 0 of 1 jobs are fine\n")
+	if r := call(t, nil, "cron", "--group", "g", "-"); r.code != exitUsage || !strings.Contains(r.stderr, "cannot be read: open -: ") {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+}
+
 func TestValidateForPrograms(t *testing.T) {
 	path := write(t, "jobs.cron", goodCrontab)
 	const want = `{"name":"report","line":3,"spec":"*/5 * * * *","zone":"UTC","description":"every 5 minutes","next":"2026-11-29T12:05:00Z",` +
