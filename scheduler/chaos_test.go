@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,10 +95,10 @@ type node struct {
 	done    chan struct{}
 	result  error
 	stopped time.Time
-	thawed  time.Time     // it stands still until then
-	cut     time.Time     // nothing of it reaches the store until then
-	offset  time.Duration // of its wall clock
-	doom    string        // what kills it: "", or a point of its next commit
+	thawed  atomic.Int64 // it stands still until then, Unix ns
+	cut     time.Time    // nothing of it reaches the store until then
+	offset  atomic.Int64 // of its wall clock, ns
+	doom    string       // what kills it: "", or a point of its next commit
 }
 
 // chaosRun is a job's work being done.
@@ -120,7 +121,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		active:  make(map[string]*chaosRun),
 		started: make(map[string]*chaosRun),
 	}
-	c.bus.decide, c.bus.frozen = c.fate, func(replica string) time.Duration { return time.Until(c.node(replica).thawed) }
+	c.bus.decide, c.bus.frozen = c.fate, func(replica string) time.Duration { return c.node(replica).stands() }
 	known := make(map[string]*mirrorJob)
 	add := func(period int, j Job) {
 		if j.Schedule == nil && j.Spec == "" {
@@ -241,8 +242,8 @@ func (c *chaos) begin() *node {
 	c.lives++
 	n := &node{
 		name: fmt.Sprintf("r%d", c.lives), chaos: c, dead: make(chan struct{}), done: make(chan struct{}),
-		offset: c.bus.between(-200*time.Millisecond, 200*time.Millisecond),
 	}
+	n.offset.Store(int64(c.bus.between(-200*time.Millisecond, 200*time.Millisecond)))
 	c.nodes, c.all = append(c.nodes, n), append(c.all, n)
 	s, err := New(&line{Store: c.store, replica: n.name, carrier: chaosLine{c, n}}, Config{
 		Group: "g", ID: n.name, Lease: 3 * time.Second, Grace: 4 * time.Second, History: 5000, Seconds: true,
@@ -258,7 +259,7 @@ func (c *chaos) begin() *node {
 			c.add(n, j)
 		}
 	}
-	ctx, cancel := context.WithCancel(world.With(context.Background(), seededWorld(c.seed, n.name, func() time.Duration { return n.offset })))
+	ctx, cancel := context.WithCancel(world.With(context.Background(), seededWorld(c.seed, n.name, func() time.Duration { return time.Duration(n.offset.Load()) })))
 	n.cancel = cancel
 	c.say("%s begins", n.name)
 	go func() {
@@ -275,6 +276,9 @@ func (c *chaos) add(n *node, j Job) {
 		c.fail("Add on %s: %v", n.name, err)
 	}
 }
+
+// stands returns how long the process still stands still.
+func (n *node) stands() time.Duration { return time.Until(time.Unix(0, n.thawed.Load())) }
 
 func (n *node) over() bool {
 	select {
@@ -323,7 +327,7 @@ func (c *chaos) fate(call call) fate {
 	if n.killed {
 		return fate{err: errGone}
 	}
-	if wait := time.Until(n.thawed); wait > 0 {
+	if wait := n.stands(); wait > 0 {
 		f.request += wait
 	}
 	if c.healthy {
@@ -406,7 +410,7 @@ func (c *chaos) nemesis() {
 		n.cancel()
 		c.replace(n)
 	case "freeze":
-		n.thawed = time.Now().Add(c.bus.between(100*time.Millisecond, 8*time.Second))
+		n.thawed.Store(time.Now().Add(c.bus.between(100*time.Millisecond, 8*time.Second)).UnixNano())
 	case "cut":
 		n.cut = time.Now().Add(c.bus.between(100*time.Millisecond, 8*time.Second))
 	case "outage":
@@ -425,7 +429,7 @@ func (c *chaos) nemesis() {
 			}
 		}
 	case "clock":
-		n.offset = c.bus.between(-20*time.Second, 20*time.Second)
+		n.offset.Store(int64(c.bus.between(-20*time.Second, 20*time.Second)))
 	case "begin":
 		if len(c.nodes) < 6 {
 			c.begin()
@@ -520,7 +524,9 @@ func (c *chaos) heal() {
 		c.begin()
 	}
 	for _, n := range c.nodes {
-		n.doom, n.cut, n.offset, n.thawed = "", time.Time{}, 0, time.Time{}
+		n.doom, n.cut = "", time.Time{}
+		n.offset.Store(0)
+		n.thawed.Store(0)
 		have := n.Jobs()
 		for _, j := range c.jobs {
 			if !slices.ContainsFunc(have, func(h Job) bool { return h.Name == j.Name }) {
@@ -567,9 +573,7 @@ func (c *chaos) work(ctx context.Context, n *node, run Run) error {
 		err = errGone
 	}
 	for {
-		c.mu.Lock()
-		wait := time.Until(n.thawed)
-		c.mu.Unlock()
+		wait := n.stands()
 		if wait <= 0 {
 			break
 		}

@@ -168,6 +168,8 @@ type fate struct {
 
 // script is a carrier that asks a function for the fate of each call.
 type script struct {
+	asking sync.Mutex // held while decide is called
+
 	mu     sync.Mutex
 	decide func(c call) fate
 	calls  map[string]int // by replica and op
@@ -199,6 +201,8 @@ func (s *script) enter(c call) fate {
 	if decide == nil {
 		return fate{}
 	}
+	s.asking.Lock()
+	defer s.asking.Unlock()
 	return decide(c)
 }
 

@@ -329,6 +329,27 @@ func TestS6ChangesStartFromNow(t *testing.T) {
 	}
 }
 
+// The leader before had a clock that was ahead: a changed job does not start from before what has been dealt with.
+func TestS6ChangesMoveNoWatermarkBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		r1 := c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *"})
+		r1.offset.Store(int64(25 * time.Second))
+		time.Sleep(5500 * time.Millisecond)
+		r1.stop()
+		c.start("r2", nil, Job{Name: "a", Spec: "*/2 * * * * *"})
+		time.Sleep(30 * time.Second)
+		runs := c.executions("a")
+		for i := 1; i < len(runs); i++ {
+			if !runs[i].run.Tick.After(runs[i-1].run.Tick) {
+				t.Errorf("%v follows %v", runs[i].run.Tick, runs[i-1].run.Tick)
+			}
+		}
+		if last := runs[len(runs)-1]; last.replica.name != "r2" {
+			t.Error("the changed job has not run")
+		}
+	})
+}
+
 func TestB53BinariesThatDiffer(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		old, young := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}, Job{Name: "a", Spec: "*/1 * * * * *", CatchUp: CatchUpAll, Timeout: time.Minute}
