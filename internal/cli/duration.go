@@ -36,6 +36,8 @@ func units(d, big time.Duration, bigName string, small time.Duration, smallName 
 func fine(d time.Duration) string {
 	d = max(d, 0)
 	switch {
+	case d > 0 && d < time.Millisecond:
+		return "<1 ms"
 	case d < 100*time.Millisecond:
 		return fmt.Sprintf("%d ms", d.Round(time.Millisecond)/time.Millisecond)
 	case d.Round(100*time.Millisecond) < time.Minute:

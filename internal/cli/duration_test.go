@@ -14,6 +14,7 @@ func TestDurationsForPeople(t *testing.T) {
 	}{
 		{-time.Second, "0 s", "0 ms"},
 		{0, "0 s", "0 ms"},
+		{400 * time.Microsecond, "0 s", "<1 ms"},
 		{1600 * time.Microsecond, "0 s", "2 ms"},
 		{400 * time.Millisecond, "0 s", "0.4 s"},
 		{2 * time.Second, "2 s", "2 s"},

@@ -20,7 +20,7 @@ func environmentName(flag string) string {
 func (a *app) applyEnvironment(cmd *cobra.Command) error {
 	var problem error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" || problem != nil {
+		if f.Changed || f.Name == "help" || f.Name == "version" || problem != nil {
 			return
 		}
 		name := environmentName(f.Name)

@@ -25,8 +25,9 @@ func (a *app) newHistoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history --group NAME [JOB]",
 		Short: "Show what became of each tick",
-		Long: `Shows how attempts have ended and which ticks were skipped, and why, newest first: of one job, or of all. As many
-entries of each job are kept as cron's --history says.`,
+		Long: `Shows how attempts have ended and which ticks were skipped, and why, of one job or of all. What has ended last stands
+first, whatever its tick: a long run stands above ticks that came after it. As many entries of each job are kept as cron's
+--history says.`,
 		Example: `  singleton history --group billing report
   singleton history --group billing --failed --all
   singleton history --group billing --json | jq 'select(.late_seconds > 1)'`,
@@ -55,7 +56,7 @@ func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
 	if f.limit < 1 {
 		return usagef("--limit %d is less than 1; --all prints all", f.limit)
 	}
-	page := historyPage{group: f.group, job: job, now: a.now(), zone: f.zone(a)}
+	page := historyPage{group: f.group, job: job, now: a.now(), zone: f.zone(a), footer: a.terminal}
 	err := a.ask(ctx, &f.asking, func(ctx context.Context, i *scheduler.Inspector) error {
 		for e, err := range i.History(ctx, job) {
 			if err != nil {
@@ -106,6 +107,7 @@ type historyPage struct {
 	found   int // entries before the limit
 	now     time.Time
 	zone    *time.Location
+	footer  bool // as that of a status
 }
 
 func (p *historyPage) print(w io.Writer) error {
@@ -118,7 +120,7 @@ func (p *historyPage) print(w io.Writer) error {
 		return err
 	}
 	var t table
-	head := []string{"TICK", "ATTEMPT", "WHY", "LATE", "TOOK", "OUTCOME", "REPLICA"}
+	head := []string{"TICK (last ended first)", "ATTEMPT", "WHY", "LATE", "TOOK", "OUTCOME", "REPLICA"}
 	t.add(p.row("JOB", head)...)
 	width, shown := 0, ""
 	for _, e := range p.entries {
@@ -134,7 +136,7 @@ func (p *historyPage) print(w io.Writer) error {
 		cells[0] = fmt.Sprintf("%-*s %s", width, date, cells[0])
 		t.add(p.row(e.Job, cells)...)
 	}
-	if err := t.print(w); err != nil {
+	if err := t.print(w); err != nil || !p.footer {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%d of %d entries; --all, --failed; %s\n", len(p.entries), p.found, footer(p.zone, "--json"))

@@ -45,7 +45,7 @@ func printHistory(t *testing.T, page historyPage) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page.now, page.zone = noon, berlin
+	page.now, page.zone, page.footer = noon, berlin, true
 	var out bytes.Buffer
 	if err := page.print(&out); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func printHistory(t *testing.T, page historyPage) string {
 
 func TestHistoryForPeople(t *testing.T) {
 	const want = `
-TICK                                    ATTEMPT  WHY       LATE   TOOK   OUTCOME                                                 REPLICA
+TICK (last ended first)                 ATTEMPT  WHY       LATE   TOOK   OUTCOME                                                 REPLICA
 today      12:10:00                     2        rerun            0.4 s  failed: exit status 1                                   web-2-7f3a
            12:10:00                     1        schedule  2 ms          interrupted: its replica's session ended                web-2-7f3a
            11:55:00–12:05:00            -        -                       3 ticks skipped: overlap
@@ -73,8 +73,8 @@ Fri 27 Nov 23:00:00–yesterday 11:00:00  -        -                       144 t
 
 func TestHistoryOfAllJobsNamesThem(t *testing.T) {
 	const want = `
-TICK            JOB     ATTEMPT  WHY    LATE  TOOK   OUTCOME                REPLICA
-today 12:10:00  report  2        rerun        0.4 s  failed: exit status 1  web-2-7f3a
+TICK (last ended first)  JOB     ATTEMPT  WHY    LATE  TOOK   OUTCOME                REPLICA
+today 12:10:00           report  2        rerun        0.4 s  failed: exit status 1  web-2-7f3a
 1 of 1 entries; --all, --failed; times are local (Europe/Berlin); --utc, --json
 `
 	if got := "\n" + printHistory(t, historyPage{entries: someHistory()[:1], found: 1}); got != want {

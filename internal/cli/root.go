@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 	_ "time/tzdata" // machines without a zone database still know CRON_TZ
 
@@ -19,6 +20,7 @@ type app struct {
 	local          *time.Location
 	lookup         func(name string) (string, bool)
 	environ        func() []string
+	terminal       bool // people read stdout as it comes
 }
 
 // Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
@@ -27,8 +29,19 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a := &app{
 		stdin: os.Stdin, stdout: stdout, stderr: stderr,
 		now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv, environ: os.Environ,
+		terminal: isTerminal(stdout),
 	}
 	return a.run(ctx, args)
+}
+
+// isTerminal reports whether w is a terminal, or another device that takes characters one by one.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
@@ -67,6 +80,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (statu
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.applyEnvironment(cmd) },
 	}
+	info, _ := debug.ReadBuildInfo()
+	root.Version = readVersion(info).String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badFlag(err) })
 	root.AddCommand(
 		a.newCronCommand(),

@@ -29,7 +29,7 @@ what is wrong with it. Exit code 3 says that nobody leads.`,
 			if q.json {
 				err = a.printJSON(viewStatus(st, a.now()))
 			} else {
-				err = (&statusPage{Status: st, now: a.now(), zone: q.zone(a)}).print(a.stdout)
+				err = (&statusPage{Status: st, now: a.now(), zone: q.zone(a), footer: a.terminal}).print(a.stdout)
 			}
 			if err == nil && st.Leader.Replica == "" {
 				return &failure{code: exitNoLeader}

@@ -70,7 +70,7 @@ func printStatus(t *testing.T, st scheduler.Status, zone string) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := (&statusPage{Status: st, now: noon, zone: loc}).print(&out); err != nil {
+	if err := (&statusPage{Status: st, now: noon, zone: loc, footer: true}).print(&out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

@@ -15,8 +15,9 @@ import (
 // statusPage is a status as people read it.
 type statusPage struct {
 	scheduler.Status
-	now  time.Time
-	zone *time.Location
+	now    time.Time
+	zone   *time.Location
+	footer bool // say what the times are, and what else there is: for people only
 }
 
 func (p *statusPage) print(w io.Writer) error {
@@ -37,7 +38,7 @@ func (p *statusPage) print(w io.Writer) error {
 	for _, j := range p.Jobs {
 		t.add(j.Name, p.schedule(j), p.next(j), p.last(j), shorten(p.state(j), 60))
 	}
-	if err := t.print(w); err != nil {
+	if err := t.print(w); err != nil || !p.footer {
 		return err
 	}
 	_, err := fmt.Fprintln(w, footer(p.zone, "--json"))

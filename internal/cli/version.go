@@ -10,9 +10,9 @@ import (
 
 // versionInfo is what `version --json` prints.
 type versionInfo struct {
-	Version  string `json:"version"`  // of the module; "(devel)" for a build from a checkout without tags
-	Commit   string `json:"commit"`   // empty where the build does not know it
-	Modified bool   `json:"modified"` // the checkout held changes
+	Version  string `json:"version"`          // of the module; "(devel)" for a build from a checkout without tags
+	Commit   string `json:"commit,omitempty"` // absent where the build does not know it
+	Modified bool   `json:"modified"`         // the checkout held changes
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`

@@ -25,6 +25,13 @@ func TestVersion(t *testing.T) {
 	if r := call(t, nil, "version"); r.code != 0 || !strings.HasPrefix(r.stdout, "singleton ") {
 		t.Errorf("exit code %d, %q", r.code, r.stdout)
 	}
+	if r, same := call(t, nil, "--version"), call(t, nil, "version"); r != same {
+		t.Errorf("--version: exit code %d, %q; want %q", r.code, r.stdout, same.stdout)
+	}
+	text, err := json.Marshal(versionInfo{Version: "v1.2.3"})
+	if err != nil || strings.Contains(string(text), "commit") {
+		t.Errorf("%s: %v", text, err)
+	}
 	var v versionInfo
 	if r := call(t, nil, "version", "--json"); json.Unmarshal([]byte(r.stdout), &v) != nil || v.Go != runtime.Version() {
 		t.Errorf("%q is not the version", r.stdout)
