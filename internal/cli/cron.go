@@ -35,7 +35,7 @@ Each command runs through the job's SHELL in a process group of its own. It find
 SINGLETON_JOB, _TICK, _TICK_UNIX, _RUN_ID, _ATTEMPT, _REASON, _TOKEN, _GROUP and _REPLICA. What it writes goes line by
 line into the log. A run ends with SIGTERM to the whole group, and SIGKILL when that is not enough.
 
-SIGTERM and SIGINT hand leadership over at once and let running commands end: they get SIGTERM after four fifths of
+SIGTERM, SIGINT and SIGHUP hand leadership over at once and let running commands end: they get SIGTERM after four fifths of
 --grace and SIGKILL at its end. A second signal ends everything now.
 
 A comment line right above a job that starts with "#:" gives it options:
@@ -89,7 +89,8 @@ func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	log := f.logger(a.stderr)
+	log, flush := f.unblocked(a.stderr)
+	defer flush()
 	st, err := open(a.choose(f.store), log)
 	if err != nil {
 		return err

@@ -232,6 +232,9 @@ func TestStatusAndHistoryOfARealGroup(t *testing.T) {
 		!strings.Contains(r.stdout, "exit status 7") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
+	if r := call(t, env, "status", "--check"); r.code != exitAttention || !strings.Contains(r.stdout, "exit status 7") || r.stderr != "" {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
 	if r := call(t, env, "history", "bad", "--limit", "1"); r.code != 0 || !strings.Contains(r.stdout, "failed: exit status 7") ||
 		strings.Count(r.stdout, "\n") != 2 {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
@@ -248,7 +251,7 @@ func TestStatusAndHistoryOfARealGroup(t *testing.T) {
 	if r.code != exitNoLeader || !strings.HasPrefix(r.stdout, "g: NO LEADER\nno replicas: ") || r.stderr != "" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	if r := call(t, env, "status", "--json"); r.code != exitNoLeader || !strings.Contains(r.stdout, `"leader":null`) {
+	if r := call(t, env, "status", "--check", "--json"); r.code != exitNoLeader || !strings.Contains(r.stdout, `"leader":null`) {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }

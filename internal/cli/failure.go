@@ -13,10 +13,11 @@ import (
 
 // The exit codes.
 const (
-	exitDone     = 0
-	exitFailed   = 1
-	exitUsage    = 2 // or a bad file
-	exitNoLeader = 3 // status
+	exitDone      = 0
+	exitFailed    = 1
+	exitUsage     = 2 // or a bad file
+	exitNoLeader  = 3 // status
+	exitAttention = 4 // status --check
 )
 
 // failure is an error with an exit code of its own.

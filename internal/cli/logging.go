@@ -3,7 +3,9 @@ package cli
 import (
 	"io"
 	"log/slog"
+	"time"
 
+	"github.com/go-singleton/singleton/internal/asynclog"
 	"github.com/spf13/pflag"
 )
 
@@ -37,4 +39,16 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// logLimit is how long the end of a process waits for whoever reads its log.
+const logLimit = time.Second
+
+// unblocked returns a logger that never waits for whoever reads w: a full pipe or a stopped terminal must not stop what
+// ends commands before a lease does. flush writes what is left, as far as somebody reads it.
+func (l *logging) unblocked(w io.Writer) (log *slog.Logger, flush func()) {
+	out := asynclog.New(w, func(records int) {
+		l.logger(w).Error("records of this log were dropped: nobody read it", "records", records)
+	})
+	return l.logger(out), func() { out.Close(logLimit) }
 }

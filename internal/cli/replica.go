@@ -55,8 +55,13 @@ func follow(leading *atomic.Bool) election.Callbacks {
 // run returns when the scheduler has: after a signal, or with a fault that no retry heals.
 func (r *replica) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
+	// A log whose reader is gone must not end the process, which is what SIGPIPE does unless somebody takes it. To ignore
+	// it would not do: commands would inherit that.
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	defer signal.Stop(pipes)
 
 	if r.store.redis == nil { // nobody else can have lost anything of a store in memory
 		if err := scheduler.Create(ctx, r.store, r.group); err != nil {
@@ -83,6 +88,15 @@ func (r *replica) run(ctx context.Context) error {
 		r.log.Info("stopped")
 	}
 	return err
+}
+
+// stopSignals are what ends a replica politely. A closed terminal is a reason to hand over, too, unless nohup(1) says no.
+func stopSignals() []os.Signal {
+	stop := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		stop = append(stop, syscall.SIGHUP)
+	}
+	return stop
 }
 
 // await waits for the scheduler's end and hands signals on: the first stops it, the second does not wait for commands.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/spf13/cobra"
@@ -9,12 +10,15 @@ import (
 
 func (a *app) newStatusCommand() *cobra.Command {
 	q := new(asking)
+	check := false
 	cmd := &cobra.Command{
 		Use:   "status --group NAME",
 		Short: "Show who leads, which machines take part, and how the jobs do",
 		Long: `Shows who leads the group, which replicas take part, and for each job when it runs next, how its last run ended, and
-what is wrong with it. Exit code 3 says that nobody leads.`,
+what is wrong with it. Exit code 3 says that nobody leads; with --check exit code 4 that somebody does, and a job needs
+attention.`,
 		Example: `  singleton status --group billing
+  singleton status --group billing --check >/dev/null || echo "look at billing"
   singleton status --group billing --json | jq '.jobs[] | select(.last.outcome == "failed")'`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,12 +35,18 @@ what is wrong with it. Exit code 3 says that nobody leads.`,
 			} else {
 				err = (&statusPage{Status: st, now: a.now(), zone: q.zone(a), footer: a.terminal}).print(a.stdout)
 			}
-			if err == nil && st.Leader.Replica == "" {
+			switch {
+			case err != nil:
+				return err
+			case st.Leader.Replica == "":
 				return &failure{code: exitNoLeader}
+			case check && slices.ContainsFunc(st.Jobs, needsAttention):
+				return &failure{code: exitAttention}
 			}
-			return err
+			return nil
 		},
 	}
 	q.register(cmd, "a JSON object")
+	toggle{&check}.register(cmd.Flags(), "check", "exit with code 4 when a job needs attention")
 	return cmd
 }
