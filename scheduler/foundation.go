@@ -24,10 +24,11 @@ func (l *leader) gather(ctx context.Context, lost *recall, jobs, runs []store.Re
 	if lost != nil {
 		all.merge(lost)
 	}
-	wait := l.longestLease(ctx) + time.Second
-	b.log.Info("no ledger found; waiting for replicas that remember one", "wait", wait)
-	for end := time.Now().Add(wait); ; {
+	b.log.Info("no ledger found; waiting for replicas that remember one")
+	longest := l.term.Lease().TTL
+	for began := time.Now(); ; {
 		l.scheduler.progress()
+		longest = max(longest, l.longestLease(ctx)) // replicas come back one by one
 		l.scheduler.inbox.Store(false)
 		inbox, err := b.read(ctx, store.InboxBucket)
 		if err != nil {
@@ -38,15 +39,14 @@ func (l *leader) gather(ctx context.Context, lost *recall, jobs, runs []store.Re
 				all.merge(m.Memory)
 			}
 		}
-		left := time.Until(end)
+		left := longest + time.Second - time.Since(began)
 		if left <= 0 {
-			break
+			return all, nil
 		}
 		if !l.doze(ctx, min(left, l.term.Lease().TTL/3)) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return all, nil
 }
 
 func records(from map[string]json.RawMessage) []store.Record {
@@ -84,15 +84,14 @@ func (l *leader) write(now time.Time) error {
 }
 
 // longestLease returns the longest lease of the replicas that are alive.
-func (l *leader) longestLease(ctx context.Context) time.Duration {
-	longest := l.term.Lease().TTL
+func (l *leader) longestLease(ctx context.Context) (longest time.Duration) {
 	var replicas []store.Replica
 	err := l.ask(ctx, func(ctx context.Context) (err error) {
 		replicas, err = l.book.store.Replicas(ctx, l.book.group)
 		return err
 	})
 	if err != nil {
-		return longest
+		return 0
 	}
 	for _, r := range replicas {
 		longest = max(longest, min(readInfo(r.Info).lease(), time.Hour))
