@@ -3,6 +3,9 @@ package cli
 import (
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/asynclog"
@@ -45,10 +48,17 @@ func (l *logging) logger(w io.Writer) *slog.Logger {
 const logLimit = time.Second
 
 // unblocked returns a logger that never waits for whoever reads w: a full pipe or a stopped terminal must not stop what
-// ends commands before a lease does. flush writes what is left, as far as somebody reads it.
+// ends commands before a lease does. Nor does the process end when that reader is gone. flush writes what is left, as far
+// as somebody reads it.
 func (l *logging) unblocked(w io.Writer) (log *slog.Logger, flush func()) {
+	// SIGPIPE is taken and not ignored, because commands would inherit that.
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
 	out := asynclog.New(w, func(records int) {
 		l.logger(w).Error("records of this log were dropped: nobody read it", "records", records)
 	})
-	return l.logger(out), func() { out.Close(logLimit) }
+	return l.logger(out), func() {
+		out.Close(logLimit)
+		signal.Stop(pipes)
+	}
 }

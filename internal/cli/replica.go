@@ -57,11 +57,6 @@ func (r *replica) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
-	// A log whose reader is gone must not end the process, which is what SIGPIPE does unless somebody takes it. To ignore
-	// it would not do: commands would inherit that.
-	pipes := make(chan os.Signal, 1)
-	signal.Notify(pipes, syscall.SIGPIPE)
-	defer signal.Stop(pipes)
 
 	if r.store.redis == nil { // nobody else can have lost anything of a store in memory
 		if err := scheduler.Create(ctx, r.store, r.group); err != nil {
