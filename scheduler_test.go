@@ -184,7 +184,6 @@ func TestS4RunKnowsWhatItIsAndItsContextEndsBeforeItsSessionCan(t *testing.T) {
 	t.Parallel()
 	s := newShift(newGroup(t))
 	way := s.proxy()
-	paused := pauses(t)
 	type end struct {
 		at    time.Time
 		cause error
@@ -208,6 +207,7 @@ func TestS4RunKnowsWhatItIsAndItsContextEndsBeforeItsSessionCan(t *testing.T) {
 	}
 	s.renewals(1)
 	way.Requests.Drop()
+	paused := pauses(t)
 	session := time.UnixMilli(int64(s.admin.ZScore(t.Context(), s.key("sessions"), id).Val()))
 	e := receive(t, ends, "the end of the run's context")
 	before(t, e.at, session, paused())

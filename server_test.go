@@ -22,11 +22,7 @@ func TestB5LeaseIsTakenAway(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(g *group, leader *call) (owner string){
 		"another owner's SET": func(g *group, leader *call) string {
-			owner := fmt.Sprintf("%d somebody else", leader.Token()+1000)
-			if err := g.admin.Set(g.t.Context(), g.key("lease"), owner, 2*lease).Err(); err != nil {
-				g.t.Fatal(err)
-			}
-			return owner
+			return g.usurp(leader)
 		},
 		"FLUSHALL": func(g *group, _ *call) string {
 			if err := g.admin.FlushAll(g.t.Context()).Err(); err != nil {
@@ -69,6 +65,26 @@ func TestB5LeaseIsTakenAway(t *testing.T) {
 				t.Errorf("token %d after the other owner's %d", next.Token(), leader.Token()+1000)
 			}
 		})
+	}
+}
+
+// usurp has another owner overwrite the lease.
+func (g *group) usurp(leader *call) (owner string) {
+	owner = fmt.Sprintf("%d somebody else", leader.Token()+1000)
+	if err := g.admin.Set(g.t.Context(), g.key("lease"), owner, 2*lease).Err(); err != nil {
+		g.t.Fatal(err)
+	}
+	return owner
+}
+
+func TestB5LateReleaseDeletesNothingOfAnotherOwners(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	r := g.start(g.store(g.server.Addr()), election.Config{ID: "a", Lease: far}, untilEnd)
+	owner := g.usurp(g.next())
+	r.end() // before a renewal tells it: it releases
+	if value := g.holder(); value != owner {
+		t.Errorf("the lease of another owner is %q, want %q", value, owner)
 	}
 }
 

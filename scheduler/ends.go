@@ -68,8 +68,6 @@ func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time
 		why = "an earlier attempt has succeeded"
 	case rec.Interrupts >= maxInterrupts:
 		why = "its third interruption"
-	case now.Sub(rec.tick()) > j.def.Window:
-		why = "older than the window"
 	}
 	if why != "" {
 		again = false

@@ -444,6 +444,26 @@ func TestB54DuplicateMessageChangesNothing(t *testing.T) {
 	})
 }
 
+// The duplicate comes when history does not show any more what it tells.
+func TestB54DuplicateOfForgottenMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		job := Job{Name: "a", Spec: "* * * * * *", Do: takes(300 * time.Millisecond)}
+		short := func(cfg *Config) { cfg.History = 2 }
+		r1 := c.start("r1", short, job)
+		c.start("r2", short, job)
+		c.script.follow(func(call call) fate {
+			if call.op == "post" {
+				return fate{again: 5 * time.Second}
+			}
+			return fate{}
+		})
+		time.Sleep(5100 * time.Millisecond)
+		r1.stop()
+		time.Sleep(5300 * time.Millisecond)
+		equal(t, "history", c.history("a"), []string{"00:00:09#1 schedule succeeded", "00:00:10#1 schedule succeeded"})
+	})
+}
+
 // The store has taken an end and lost it, and still has the run: its replica tells it again.
 func TestEndsAreToldAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {

@@ -2,15 +2,20 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
 	"github.com/spf13/cobra"
 )
 
-// askLimit is how long a command that asks the store once waits for its answers.
-const askLimit = 5 * time.Second
+// How long a command that asks the store waits: for the first answer, and for all that a large group has to tell.
+const (
+	askLimit  = 5 * time.Second
+	readLimit = time.Minute
+)
 
 // asking are the flags of the commands that ask a store once and print what it says.
 type asking struct {
@@ -50,10 +55,24 @@ func (a *app) ask(ctx context.Context, q *asking, fn func(context.Context, *sche
 	if err != nil {
 		return usage(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	if err := st.greet(ctx, q.group); err != nil {
+		return st.explain(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	if err := fn(ctx, inspector); err != nil {
 		return st.explain(err)
 	}
 	return nil
+}
+
+// greet asks the store something small, to learn soon whether it answers at all.
+func (o *opened) greet(ctx context.Context, group string) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	_, err := o.Leader(ctx, group)
+	if errors.Is(err, store.ErrNoLeader) {
+		return nil
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +81,15 @@ func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
 	switch {
 	case errors.Is(err, scheduler.ErrUnknownJob):
 		return fmt.Errorf("group %s has no job %s; singleton status --group %s lists its jobs", f.group, job, f.group)
-	case err != nil:
+	case err != nil && page.found == 0:
 		return err
-	case !f.json:
+	}
+	// What can be read is shown, also when an error at the end says that something could not be.
+	return cmp.Or(a.printHistory(&page, f.json), err)
+}
+
+func (a *app) printHistory(page *historyPage, asJSON bool) error {
+	if !asJSON {
 		return page.print(a.stdout)
 	}
 	for _, e := range page.entries {

@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/scheduler"
 )
 
@@ -95,5 +98,30 @@ func TestFailedAttempts(t *testing.T) {
 	want := []scheduler.Outcome{scheduler.Failed, scheduler.Interrupted, scheduler.TimedOut, scheduler.NotStarted}
 	if !slices.Equal(outcomes, want) {
 		t.Errorf("got %v, want %v", outcomes, want)
+	}
+}
+
+// TestHistoryShowsWhatCanBeRead spoils one entry: the others are printed, and then the error.
+func TestHistoryShowsWhatCanBeRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	file := write(t, "jobs.cron", "#: name=tick\n* * * * * * true\n")
+	p := start(t, nil, "cron", "--group", "g", "--seconds", "--lease", "500ms", "--store", server.URL(), file)
+	p.await("run ended")
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	if err := server.Client().HSet(t.Context(), "singleton:{g}:r:history/tick", "zzz", "x").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--json"}, nil} {
+		r := call(t, nil, append([]string{"history", "--group", "g", "--store", server.URL()}, args...)...)
+		if r.code != exitFailed || !strings.Contains(r.stdout, "succeeded") {
+			t.Errorf("exit code %d, printed %q", r.code, r.stdout)
+		}
+		if !strings.Contains(r.stderr, "zzz") || strings.Contains(r.stderr, "is it running") {
+			t.Errorf("the error is %q", r.stderr)
+		}
 	}
 }

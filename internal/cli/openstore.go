@@ -83,6 +83,10 @@ func parseStore(raw string) (opts *redis.Options, name string, err error) {
 		return nil, "", errors.New("the store's URL cannot be read; percent-encode special characters of the password, such as " +
 			"/ as %2F, and " + want)
 	}
+	if _, given := u.User.Password(); u.User != nil && !given { // a password that was written without its colon, most likely
+		return nil, "", errors.New("the store's URL has one word before the @: write redis://:PASSWORD@host for a password, " +
+			"redis://USER:@host for a user without one; " + want)
+	}
 	if strings.Contains(u.Host, ",") {
 		return nil, "", errors.New("the store's URL names several hosts, and one is allowed; " + want)
 	}

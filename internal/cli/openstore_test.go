@@ -44,6 +44,7 @@ func TestSEC7BadStoreURLsAreNotRepeated(t *testing.T) {
 		"redis://u:" + canary + "?x@example.org",
 		"redis://u:12/" + canary + "@example.org",
 		"redis://u:12#" + canary + "@example.org",
+		"redis://" + canary + "@example.org",
 		"redis://12/" + canary + "@example.org",
 		"redis://u:%zz" + canary + "@example.org",
 		"redis://u:x " + canary + "@example.org",

@@ -73,8 +73,9 @@ func record(t *testing.T, seed uint64) history {
 		calls.Go(func() { c.run(over) })
 	}
 	for begin := time.Now(); time.Since(begin) < *length || r.history().shows() != nil; {
-		if !pause(t.Context(), 50*time.Millisecond) || time.Since(begin) > *length+time.Minute {
-			t.Fatalf("the history of seed %d shows nothing: %v", seed, r.history().shows())
+		if !pause(t.Context(), 50*time.Millisecond) || time.Since(begin) > *length+30*time.Second {
+			t.Errorf("the history of seed %d shows too little: %v", seed, r.history().shows())
+			break
 		}
 	}
 	quieten()

@@ -58,7 +58,6 @@ func (h history) model() porcupine.Model {
 func (h history) step(s state, i int) (next []state) {
 	o := h[i]
 	if o.outcome == unknown {
-		s.now = max(s.now, o.called)
 		return []state{h.suspend(s, i)}
 	}
 	for _, s := range h.settle(s, o) {

@@ -114,6 +114,7 @@ func (h history) settle(s state, o operation) []state {
 
 // grant is s after the acquire a, which gets an answer only when it is repeated, was granted the lease.
 func (s state) grant(a operation) state {
+	s.now = max(s.now, a.called)
 	s = s.expire()
 	s.owner, s.token, s.exact, s.loose = a.campaign, s.token+1, false, true
 	s.earliest = max(s.since, a.called) + int64(a.ttl) - slack(a.ttl)
@@ -132,6 +133,7 @@ func (s state) haunt(o operation) state {
 // fire returns s after the pending call at i took effect, where that can matter: acquires come last, in settle.
 func (h history) fire(s state, i int, next operation) (state, bool) {
 	o := h[i]
+	s.now = max(s.now, o.called)
 	switch o.action {
 	case acquire:
 		return s, false

@@ -189,6 +189,10 @@ func TestModelAcceptsWhatAFencedLeaseMayDo(t *testing.T) {
 		"the last commit answered again after the end of the lease": {
 			at(0, 1, acquired(a1, 7)), open(2, committed(a1, 7, 1, "x")), at(150, 151, acquired(b1, 8)), at(152, 153, committed(a1, 7, 1, "x")),
 		},
+		"a commit sent three times, the first of them applied before the end of the lease": {
+			at(0, 1, acquired(a1, 7)), open(50, committed(a1, 7, 1, "x")), open(120, committed(a1, 7, 1, "x")),
+			at(150, 151, committed(a1, 7, 1, "x")),
+		},
 		"an unanswered release": {
 			at(0, 1, acquired(a1, 7)), open(2, released(a1)), at(3, 4, heldBy(b1, 1, 7)), at(5, 6, acquired(b1, 8)),
 		},
