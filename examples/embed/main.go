@@ -15,12 +15,14 @@ import (
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store/redisstore"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
+	logging.Disable() // go-redis's own lines: the scheduler logs what matters
 	st := redisstore.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}), nil)
 	jobs, err := scheduler.New(st, scheduler.Config{Group: "billing", Logger: slog.Default()})
 	if err != nil {

@@ -38,6 +38,9 @@
 // used as it is, with a warning: its calls are given up when their context ends, and the client then finishes or repeats
 // them on its own, which the contract bears.
 //
+// What fails is an error or a record of Options.Logger. go-redis besides writes each failed dial to standard error; silence
+// it with the package logging of go-redis, or bridge it with redis.SetLogger.
+//
 // All watchers of a Store share one connection. It carries a PING every 5 s and is replaced when nothing has come since
 // the last one, so that a connection that has died silently is noticed within 10 s.
 //
