@@ -9,30 +9,34 @@ import (
 
 // forgeries returns copies of h in which one answer each has been replaced by a wrong one, by what is wrong.
 func (h history) forgeries() map[string]history {
-	forged := map[string]history{}
-	forge := func(what string, i int, change func(*operation)) {
-		f := slices.Clone(h)
-		change(&f[i])
-		forged[what] = f.prepare()
+	type forgery struct {
+		place int
+		forge func(*operation)
 	}
-	var last operation // the grant answered last before the call at hand
+	found := map[string]forgery{} // the last of each kind
 	for i, o := range h {
-		before := slices.DeleteFunc(slices.Clone(h[:i]), func(g operation) bool {
-			return g.action != acquire || g.outcome != done || g.returned >= o.called
-		})
-		if len(before) > 0 {
-			last = before[len(before)-1]
+		var last operation // the grant answered before this call
+		for _, g := range h[:i] {
+			if g.action == acquire && g.outcome == done && g.returned < o.called {
+				last = g
+			}
 		}
 		switch {
 		case o.action == commit && o.outcome == lost && last.seen.token > o.token && !h[:i].mayHaveCommitted(o):
-			forge("a stale commit accepted", i, func(o *operation) { o.outcome = done })
+			found["a stale commit accepted"] = forgery{i, func(o *operation) { o.outcome = done }}
 		case o.action == acquire && o.outcome == done && last.seen.token != 0 && last.campaign != o.campaign:
-			forge("a token twice", i, func(o *operation) { o.seen.token = last.seen.token })
+			found["a token twice"] = forgery{i, func(o *operation) { o.seen.token = last.seen.token }}
 		case o.action == readAll && o.outcome == done:
-			forge("a value that nobody has written", i, func(o *operation) { o.seen.value = "0-0" })
+			found["a value that nobody has written"] = forgery{i, func(o *operation) { o.seen.value = "0-0" }}
 		case o.action == position && o.outcome == done && o.seen.number > 0:
-			forge("a position that nobody has committed", i, func(o *operation) { o.seen.number += 1000 })
+			found["a position that nobody has committed"] = forgery{i, func(o *operation) { o.seen.number += 1000 }}
 		}
+	}
+	forged := map[string]history{}
+	for what, f := range found {
+		copied := slices.Clone(h)
+		f.forge(&copied[f.place])
+		forged[what] = copied.prepare()
 	}
 	return forged
 }
