@@ -122,7 +122,8 @@ func TestModelRefusesWhatNoFencedLeaseDoes(t *testing.T) {
 			at(0, 1, acquired(a1, 7)), at(150, 151, acquired(b1, 8)), at(152, 153, committed(a1, 7, 1, "x")),
 		},
 		"an unanswered write of a term that is over": {
-			at(0, 1, acquired(a1, 7)), open(2, wrote(a1, 7, "x")), at(150, 151, acquired(b1, 8)), at(152, 153, saw("")), at(154, 155, saw("x")),
+			at(0, 1, acquired(a1, 7)), open(2, wrote(a1, 7, "x")),
+			at(150, 151, acquired(b1, 8)), at(152, 153, saw("")), at(154, 155, saw("x")),
 		},
 		"a commit lost": {
 			at(0, 1, acquired(a1, 7)), at(2, 3, committed(a1, 7, 1, "x")), at(4, 5, saw("")),
@@ -157,7 +158,8 @@ func TestModelRefusesWhatNoFencedLeaseDoes(t *testing.T) {
 func TestModelAcceptsWhatAFencedLeaseMayDo(t *testing.T) {
 	for name, h := range map[string]history{
 		"an unanswered acquire that took a token": {
-			at(0, 1, acquired(a1, 7)), at(2, 3, released(a1)), open(4, asked(b1)), at(5, 6, heldBy(a2, 2, 8)), at(120, 121, acquired(a2, 9)),
+			at(0, 1, acquired(a1, 7)), at(2, 3, released(a1)), open(4, asked(b1)),
+			at(5, 6, heldBy(a2, 2, 8)), at(120, 121, acquired(a2, 9)),
 		},
 		"an unanswered acquire that nobody sees": {
 			open(0, asked(a1)), at(2, 3, acquired(b1, 1)),
@@ -169,7 +171,8 @@ func TestModelAcceptsWhatAFencedLeaseMayDo(t *testing.T) {
 			open(0, asked(a1)), at(5, 6, acquired(b1, 7)), at(7, 8, released(b1)), at(9, 10, heldBy(b2, 1, 8)),
 		},
 		"a duplicate of an acquire that takes the lease again after its end": {
-			open(0, asked(a1)), at(1, 2, acquired(a1, 7)), at(150, 151, answered(renewed(a1, 7), lost)), at(152, 153, led(1, 8)),
+			open(0, asked(a1)), at(1, 2, acquired(a1, 7)),
+			at(150, 151, answered(renewed(a1, 7), lost)), at(152, 153, led(1, 8)),
 			at(154, 155, answered(committed(a1, 7, 1, "x"), lost)),
 		},
 		"an unanswered commit applied late, before the release": {
@@ -180,14 +183,16 @@ func TestModelAcceptsWhatAFencedLeaseMayDo(t *testing.T) {
 			at(0, 1, acquired(a1, 7)), open(2, committed(a1, 7, 1, "x")), at(3, 4, released(a1)), at(5, 6, saw("")),
 		},
 		"two unanswered commits": {
-			at(0, 1, acquired(a1, 7)), open(2, committed(a1, 7, 1, "x")), open(3, committed(a1, 7, 2, "y")), at(4, 5, placed(7, 2)), at(6, 7, saw("y")),
+			at(0, 1, acquired(a1, 7)), open(2, committed(a1, 7, 1, "x")),
+			open(3, committed(a1, 7, 2, "y")), at(4, 5, placed(7, 2)), at(6, 7, saw("y")),
 		},
 		"a commit that arrives after the next (B49)": {
 			at(0, 1, acquired(a1, 7)), open(2, committed(a1, 7, 1, "x")), at(3, 4, committed(a1, 7, 1, "x")),
 			at(5, 6, committed(a1, 7, 2, "y")), at(7, 8, saw("y")), at(9, 10, answered(committed(a1, 7, 1, "x"), stale)),
 		},
 		"the last commit answered again after the end of the lease": {
-			at(0, 1, acquired(a1, 7)), open(2, committed(a1, 7, 1, "x")), at(150, 151, acquired(b1, 8)), at(152, 153, committed(a1, 7, 1, "x")),
+			at(0, 1, acquired(a1, 7)), open(2, committed(a1, 7, 1, "x")),
+			at(150, 151, acquired(b1, 8)), at(152, 153, committed(a1, 7, 1, "x")),
 		},
 		"a commit sent three times, the first of them applied before the end of the lease": {
 			at(0, 1, acquired(a1, 7)), open(50, committed(a1, 7, 1, "x")), open(120, committed(a1, 7, 1, "x")),
