@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz cover demo bench bench-peers
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ fuzz: ## run each fuzz target for FUZZTIME (30s)
 			echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) "$$p" </dev/null; \
 		done; \
 	done
+
+mutants: setup ## build small faults into the code, one at a time: a test must fail on each
+	@go test -v -timeout 90m ./internal/mutants -run '^TestMutants$$' -mutants.run .
 
 cover: ## test coverage by function, in cover.out
 	@go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1

@@ -62,6 +62,22 @@ func TestE2DeadlineCountsFromTheSendingOfTheLastRenewal(t *testing.T) {
 	})
 }
 
+func TestE2FirstDeadlineCountsFromTheSendingOfTheAcquire(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newReplica(t, memstore.New(), election.Config{})
+		r.wire.follow(only("acquire", 1, fault{reply: 150 * time.Millisecond}))
+		begun := time.Now()
+		r.start(untilEnd)
+		await(t, time.Second, "leads", r.leads)
+		term := r.Term()
+		r.wire.cut()
+		<-term.Context().Done()
+		if got := time.Since(begun); got != span {
+			t.Errorf("ended after %v, want %v", got, span)
+		}
+	})
+}
+
 func TestE3TokensGrowThroughLossOfDataAndClocksSetBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()

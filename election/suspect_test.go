@@ -50,6 +50,23 @@ func TestHeldSessionEndsBeforeTheStoreCanEndIt(t *testing.T) {
 	}
 }
 
+// The store may grant a session that it knows for longer; an acquire that was given up, but is granted later, shortens it.
+func TestSessionIsTrustedForNoLongerThanWasAskedFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		run(t, s, election.Config{}, untilEnd)
+		synctest.Wait()
+		r := run(t, s, election.Config{}, untilEnd)
+		synctest.Wait() // it follows, with a session of several leases
+		session, release := hold(t, r)
+		defer release()
+		synctest.Wait()
+		if got := session.Remaining(); got <= 0 || got > span {
+			t.Errorf("the session certainly lives for %v, want at most %v", got, span)
+		}
+	})
+}
+
 func TestErrEndedGivesANewIDWhileHoldsOnTheOldSessionLiveOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
