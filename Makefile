@@ -84,7 +84,7 @@ fuzz: ## run each fuzz target for FUZZTIME (30s)
 	done
 
 mutants: setup ## build small faults into the code, one at a time: a test must fail on each
-	@go test -v -timeout 90m ./internal/mutants -run '^TestMutants$$' -mutants.run .
+	@go test -v -count=1 -timeout 90m ./internal/mutants -run '^TestMutants$$' -mutants.run .
 
 cover: ## test coverage by function, in cover.out
 	@go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
