@@ -173,6 +173,23 @@ func TestB55SessionIsKeptWhileAFollowerSleepsForALongerLease(t *testing.T) {
 	})
 }
 
+func TestB55IdleSessionLastsWhileAFollowerSleepsForALongerLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := memstore.New()
+		run(t, s, election.Config{Lease: time.Minute}, untilEnd)
+		synctest.Wait()
+		r := run(t, s, election.Config{Lease: 5 * time.Second}, untilEnd)
+		time.Sleep(time.Second)
+		id := r.ID()
+		for range 600 {
+			time.Sleep(500 * time.Millisecond)
+			if r.ID() != id || !alive(t, s, id) {
+				t.Fatal("the session is over")
+			}
+		}
+	})
+}
+
 func TestFollowerWithAHoldCampaignsAndItsTermTakesTheSessionOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()

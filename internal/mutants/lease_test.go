@@ -237,8 +237,8 @@ var sessionMutants = []mutant{
 		name: "session-shorter-than-the-sleep", rule: "a follower that sleeps for a longer lease has a session that lasts as long",
 		file:   "election/campaign.go",
 		old:    "need > e.idle {",
-		new:    "need < e.idle {",
-		killer: test("./election", "TestB55SessionIsKeptWhileAFollowerSleepsForALongerLease"),
+		new:    "need > e.idle+store.MaxDuration {",
+		killer: test("./election", "TestB55IdleSessionLastsWhileAFollowerSleepsForALongerLease"),
 	},
 	{
 		name: "session-as-long-as-the-store-says", rule: "a session is trusted for no longer than was asked for",
