@@ -74,11 +74,12 @@ func TestErrEndedGivesANewIDWhileHoldsOnTheOldSessionLiveOn(t *testing.T) {
 		synctest.Wait()
 		r := run(t, s, election.Config{}, untilEnd)
 		old, releaseOld := hold(t, r)
+		t.Cleanup(releaseOld)
 		synctest.Wait()
 		if err := r.Leave(); err != nil {
 			t.Fatal(err)
 		}
-		<-old.Context().Done()
+		await(t, lease, "the store's answer ends the session", func() bool { return old.Context().Err() != nil })
 		if cause := context.Cause(old.Context()); cause != store.ErrEnded || old.Valid() {
 			t.Errorf("cause %v, valid %v", cause, old.Valid())
 		}

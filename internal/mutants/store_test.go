@@ -84,7 +84,7 @@ var memoryStoreMutants = []mutant{
 		file:   "store/memstore/leases.go",
 		old:    "max(g.token+1, uint64(now.UnixMicro()), c.Floor+1)",
 		new:    "max(uint64(now.UnixMicro()), c.Floor+1)",
-		killer: test("./election", "TestE3TokensGrowThroughLossOfDataAndClocksSetBack"),
+		killer: test("./store/memstore", "TestClockOfTheStoreJumps"),
 	},
 	{
 		name: "memory-unfenced-reads", rule: "a leader's reads are checked against its lease",
