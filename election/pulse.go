@@ -36,6 +36,11 @@ func (p *pulse) timeout(ttl, left time.Duration) time.Duration {
 	return min(d, max(left/2, lastAttempt))
 }
 
+// interval returns how often a grant of ttl is asked for again: a third of the time until its deadline, which is a little
+// less than a third of ttl. A follower that looks when the lease would end then finds it renewed, though three timers
+// were late, and sleeps for a whole lease again; else each would ask three times in two leases.
+func interval(ttl time.Duration) time.Duration { return (ttl - lifetime.Drift(ttl)) / 3 }
+
 // retry returns how long to wait after an attempt without an answer: a random part of a pause that doubles up to most.
 func (p *pulse) retry(most time.Duration) time.Duration {
 	p.pause = min(max(2*p.pause, firstPause), most)
@@ -63,7 +68,7 @@ func (p *pulse) ask(ctx context.Context, limit time.Duration, call func(context.
 	return err
 }
 
-// beat asks every third of what was granted, for the first time after wait, and sooner after an attempt without an
+// beat asks every interval of what was granted, for the first time after wait, and sooner after an attempt without an
 // answer or when life is suspect. It returns the refusal that ended it, or nil when ctx has ended. A permanent fault is
 // no refusal: what was granted lives until its deadline.
 func (p *pulse) beat(ctx context.Context, life *lifetime.Lifetime, ttl, wait time.Duration,
@@ -81,7 +86,7 @@ func (p *pulse) beat(ctx context.Context, life *lifetime.Lifetime, ttl, wait tim
 		switch {
 		case err == nil:
 			elapsed, _ := p.world.Since(sent)
-			wait = ttl/3 - elapsed
+			wait = interval(ttl) - elapsed
 		case answered(err):
 			return err
 		default:

@@ -20,7 +20,10 @@ import (
 
 const lease = 15 * time.Second
 
-var span = lifetime.Span(lease) // from the sending of a renewal to the end of Valid
+var (
+	span  = lifetime.Span(lease)                // from the sending of a renewal to the end of Valid
+	third = (lease - lifetime.Drift(lease)) / 3 // and to the next one
+)
 
 // replica is an elector in a bubble, with its own wire and its own wall clock.
 type replica struct {

@@ -165,7 +165,7 @@ func (e *Elector) work(lead lead, t *Term, w *work) {
 func (e *Elector) renew(ctx context.Context, t *Term) (last error) {
 	e.expect(t.lease.TTL)
 	ttl := t.lease.TTL
-	answer := e.pulse.beat(ctx, t.life, ttl, ttl/3-time.Since(t.asked), func(attempt context.Context, sent world.Instant) (time.Duration, error) {
+	answer := e.pulse.beat(ctx, t.life, ttl, interval(ttl)-time.Since(t.asked), func(attempt context.Context, sent world.Instant) (time.Duration, error) {
 		e.expect(ttl)
 		g, err := e.leases.Renew(attempt, t.lease)
 		if ctx.Err() == nil {
