@@ -167,7 +167,7 @@ func (h *hub) serve(client redis.UniversalClient) bool {
 	}()
 
 	subscribed := map[string]*channel{}
-	alarm := time.NewTicker(h.silence)
+	alarm := time.NewTimer(h.silence) // no ticker: after a pause of this process two ticks would come at once
 	defer alarm.Stop()
 	reading, asked, before := false, false, int64(0)
 	for {
@@ -207,6 +207,7 @@ func (h *hub) serve(client redis.UniversalClient) bool {
 				return now > 0
 			}
 			asked, before = true, now
+			alarm.Reset(h.silence)
 		}
 	}
 }
