@@ -70,7 +70,7 @@ var ledgerMutants = []mutant{
 		file:   "scheduler/batch.go",
 		old:    "len(b.changes)+stepChanges > store.MaxChanges",
 		new:    "len(b.changes) >= store.MaxChanges",
-		killer: test("./scheduler", "TestB57ManyJobs"),
+		killer: test("./scheduler", "TestBatchIsFullBeforeAStepMayNotFit"),
 	},
 	{
 		name: "claimed-again-from-a-closed-term", rule: "no claim of a term starts once that term's loop has returned",
@@ -154,14 +154,14 @@ var endMutants = []mutant{
 		file:   "scheduler/ends.go",
 		old:    "case rec.Succeeded:\n\t\twhy",
 		new:    "case rec.Succeeded && rec.Interrupts < 0:\n\t\twhy",
-		killer: chaos,
+		killer: test("./scheduler", "TestB50PausedReplicaEndsLate"),
 	},
 	{
 		name: "success-not-remembered", rule: "a late success is remembered while the next attempt runs",
 		file:   "scheduler/ends.go",
 		old:    "rec.Succeeded = true\n",
 		new:    "",
-		killer: chaos,
+		killer: test("./scheduler", "TestB50PausedReplicaEndsLate"),
 	},
 	{
 		name: "success-while-waiting-ignored", rule: "a late success ends the wait for the next attempt",

@@ -228,6 +228,6 @@ var redisStoreMutants = []mutant{
 		file:   "store/redisstore/client.go",
 		old:    "o.MaxRetries = -1 ",
 		new:    "o.MaxRetries = 5 ",
-		killer: test("./store/redisstore", "TestLostRequestsAndRepliesHealByThemselves"),
+		killer: test("./store/redisstore", "TestNoCallIsSentTwice"),
 	},
 }

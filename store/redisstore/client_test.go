@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,6 +110,38 @@ func TestB3AnAcquireWhoseReplyIsLostIsTheSameLease(t *testing.T) {
 	must(t, s.Release(t.Context(), store.Lease{Group: "g", Replica: "a", Nonce: "n1"}))
 	if _, err := direct.Leader(t.Context(), "g"); !errors.Is(err, store.ErrNoLeader) {
 		t.Errorf("after the release: %v", err)
+	}
+}
+
+// A client that repeats what got no answer would deliver it after later calls, and longer than its caller waits.
+func TestNoCallIsSentTwice(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server.Addr())
+	s, direct := open(t, through(t, proxy), nil), server.Client()
+	l := lead(t, s, "a", "n1")
+	if _, err := s.Renew(t.Context(), l); err != nil { // the script is loaded
+		t.Fatal(err)
+	}
+	executed := func() int {
+		info, err := direct.Info(t.Context(), "commandstats").Result()
+		must(t, err)
+		_, rest, _ := strings.Cut(info, "cmdstat_evalsha:calls=")
+		count, _, _ := strings.Cut(rest, ",")
+		n, _ := strconv.Atoi(count)
+		return n
+	}
+	before := executed()
+	proxy.Replies.Drop()
+	answer := make(chan error, 1)
+	go func() {
+		_, err := s.Renew(t.Context(), l)
+		answer <- err
+	}()
+	until(t, func() bool { return executed() > before })
+	proxy.Replies.Pass()
+	proxy.Cut()
+	if err := <-answer; err == nil || executed() != before+1 {
+		t.Errorf("the renewal whose reply was lost: %v, sent %d times", err, executed()-before)
 	}
 }
 
