@@ -135,7 +135,10 @@ func TestHistoryOfAllJobs(t *testing.T) {
 		for _, e := range c.entries("") {
 			got = append(got, e.RunID)
 		}
-		equal(t, "entries", got, []string{"a@2000-01-01T00:00:02Z", "b@2000-01-01T00:00:03Z", "a@2000-01-01T00:00:04Z", "b@2000-01-01T00:00:06Z", "a@2000-01-01T00:00:06Z"})
+		equal(t, "entries", got, []string{
+			"a@2000-01-01T00:00:02Z", "b@2000-01-01T00:00:03Z", "a@2000-01-01T00:00:04Z", "b@2000-01-01T00:00:06Z",
+			"a@2000-01-01T00:00:06Z",
+		})
 		in, err := NewInspector(c.store, "g")
 		if err != nil {
 			t.Fatal(err)

@@ -142,7 +142,9 @@ func TestRemovedJobsGoOnRunning(t *testing.T) {
 		r.add(Job{Name: "a", Spec: "*/10 * * * * *"})
 		time.Sleep(time.Second)
 		// The next owner applies its CatchUp, and says why the others were skipped.
-		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule succeeded", "00:00:20 overlap", "00:00:30#1 schedule succeeded"})
+		equal(t, "history", c.history("a"), []string{
+			"00:00:10#1 schedule succeeded", "00:00:20 overlap", "00:00:30#1 schedule succeeded",
+		})
 	})
 }
 
@@ -161,7 +163,9 @@ func TestUnownedJobs(t *testing.T) {
 		r2.stop()
 		r3 := c.start("r3", nil, mine, other)
 		time.Sleep(30 * time.Second)
-		equal(t, "history", c.history("other"), []string{"00:01:00#1 schedule succeeded", "00:02:00-00:03:00 ×2 unowned", "00:04:00#1 catch-up succeeded"})
+		equal(t, "history", c.history("other"), []string{
+			"00:01:00#1 schedule succeeded", "00:02:00-00:03:00 ×2 unowned", "00:04:00#1 catch-up succeeded",
+		})
 		if got := status(t, c).Jobs[1]; !got.Unowned.IsZero() {
 			t.Errorf("%+v", got)
 		}
@@ -249,7 +253,9 @@ func TestGraceOfAStoppingReplica(t *testing.T) {
 		err     error
 		history []string
 	}{
-		{"it ends by itself", func(*time.Time, *error) Func { return takes(4 * time.Second) }, 2 * time.Second, nil, []string{"00:00:10#1 schedule succeeded"}},
+		{"it ends by itself", func(*time.Time, *error) Func { return takes(4 * time.Second) }, 2 * time.Second, nil, []string{
+			"00:00:10#1 schedule succeeded",
+		}},
 		{"it ends when its context does", func(ended *time.Time, cause *error) Func {
 			return func(ctx context.Context, run Run) error {
 				<-ctx.Done()
@@ -284,7 +290,7 @@ func TestGraceOfAStoppingReplica(t *testing.T) {
 				if !ended.IsZero() && (!errors.Is(cause, ErrStopping) || ended.Sub(day2000()) != 20*time.Second) {
 					t.Errorf("the context ended at %v with %v", ended, cause)
 				}
-				time.Sleep(time.Second)
+				time.Sleep(1500 * time.Millisecond)
 				if tt.err != nil { // given up: the session is not left but lapses, and only then is the run over
 					if len(c.entries("a")) > 0 || len(c.records(bucketRun)) != 1 {
 						t.Errorf("history %v, open %v", c.history("a"), c.records(bucketRun))
@@ -395,7 +401,9 @@ func TestForeignSchedules(t *testing.T) {
 	}{
 		{"robfig", robfig("*/4 * * * * *"), []string{"00:00:04", "00:00:08"}},
 		{"never", never{}, nil},
-		{"sub-second", subSecond{}, []string{"00:00:01", "00:00:02", "00:00:03", "00:00:04", "00:00:05", "00:00:06", "00:00:07", "00:00:08", "00:00:09"}},
+		{"sub-second", subSecond{}, []string{
+			"00:00:01", "00:00:02", "00:00:03", "00:00:04", "00:00:05", "00:00:06", "00:00:07", "00:00:08", "00:00:09",
+		}},
 		{"ours, parsed elsewhere", mustParse("*/3 * * * * *"), []string{"00:00:03", "00:00:06", "00:00:09"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -213,12 +213,16 @@ func TestB47WallClockJumps(t *testing.T) {
 func TestB47WallClockIsLookedAt(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		time.Sleep(50 * time.Minute)
-		r := c.start("r1", nil, Job{Name: "a", Spec: "0 0 * * * *"})
+		lease := func(cfg *Config) { cfg.Lease = 5 * time.Minute } // a shorter one would be over for the clock
+		r := c.start("r1", lease, Job{Name: "a", Spec: "0 0 * * * *"})
 		time.Sleep(10 * time.Second)
 		r.offset.Store(int64(25 * time.Second))
 		time.Sleep(10 * time.Minute)
 		if got := c.executions("a"); len(got) != 1 || got[0].at.Sub(day2000()) != time.Hour-25*time.Second {
 			t.Errorf("%v, the first at %v", c.started("a"), got)
+		}
+		if strings.Contains(c.log(), "term has ended") {
+			t.Error("it took another term to look at the clock")
 		}
 	})
 }
@@ -232,7 +236,9 @@ func TestB47ThreeDaysWithoutALeader(t *testing.T) {
 		time.Sleep(72 * time.Hour)
 		c.start("r2", nil, job)
 		time.Sleep(time.Second)
-		equal(t, "history", c.history("a"), []string{"00:01:00#1 schedule succeeded", "00:02:00-00:00:00 ×4319 late", "00:01:00#1 catch-up succeeded"})
+		equal(t, "history", c.history("a"), []string{
+			"00:01:00#1 schedule succeeded", "00:02:00-00:00:00 ×4319 late", "00:01:00#1 catch-up succeeded",
+		})
 	})
 }
 
@@ -304,13 +310,25 @@ func TestS6ChangesStartFromNow(t *testing.T) {
 		changed Job
 		history []string
 	}{
-		{"a timeout is no change", Job{Name: "a", Spec: "*/10 * * * * *", CatchUp: CatchUpAll, Timeout: time.Minute}, []string{"00:00:10#1 catch-up succeeded", "00:00:20#1 catch-up succeeded", "00:00:30#1 catch-up succeeded"}},
-		{"a policy is no change", Job{Name: "a", Spec: "*/10 * * * * *"}, []string{"00:00:10-00:00:20 ×2 late", "00:00:30#1 catch-up succeeded"}},
-		{"a spelling is no change", Job{Name: "a", Spec: "0-59/10  * * * jan-dec 0-7", CatchUp: CatchUpAll}, []string{"00:00:10#1 catch-up succeeded", "00:00:20#1 catch-up succeeded", "00:00:30#1 catch-up succeeded"}},
-		{"other ticks", Job{Name: "a", Spec: "*/9 * * * * *", CatchUp: CatchUpAll}, []string{"00:00:10-00:00:30 ×3 redefined"}},
-		{"another zone", Job{Name: "a", Spec: "CRON_TZ=Europe/Berlin */10 * * * * *", CatchUp: CatchUpAll}, []string{"00:00:10-00:00:30 ×3 redefined"}},
+		{"a timeout is no change", Job{Name: "a", Spec: "*/10 * * * * *", CatchUp: CatchUpAll, Timeout: time.Minute}, []string{
+			"00:00:10#1 catch-up succeeded", "00:00:20#1 catch-up succeeded", "00:00:30#1 catch-up succeeded",
+		}},
+		{"a policy is no change", Job{Name: "a", Spec: "*/10 * * * * *"}, []string{
+			"00:00:10-00:00:20 ×2 late", "00:00:30#1 catch-up succeeded",
+		}},
+		{"a spelling is no change", Job{Name: "a", Spec: "0-59/10  * * * jan-dec 0-7", CatchUp: CatchUpAll}, []string{
+			"00:00:10#1 catch-up succeeded", "00:00:20#1 catch-up succeeded", "00:00:30#1 catch-up succeeded",
+		}},
+		{"other ticks", Job{Name: "a", Spec: "*/9 * * * * *", CatchUp: CatchUpAll}, []string{
+			"00:00:10-00:00:30 ×3 redefined",
+		}},
+		{"another zone", Job{Name: "a", Spec: "CRON_TZ=Europe/Berlin */10 * * * * *", CatchUp: CatchUpAll}, []string{
+			"00:00:10-00:00:30 ×3 redefined",
+		}},
 		{"another name", Job{Name: "b", Spec: "*/10 * * * * *", CatchUp: CatchUpAll}, nil},
-		{"a foreign schedule", Job{Name: "a", Spec: "nth", Schedule: everyNth(10), CatchUp: CatchUpAll}, []string{"00:00:10-00:00:30 ×3 redefined"}},
+		{"a foreign schedule", Job{Name: "a", Spec: "nth", Schedule: everyNth(10), CatchUp: CatchUpAll}, []string{
+			"00:00:10-00:00:30 ×3 redefined",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, c *cluster) {
