@@ -350,11 +350,11 @@ func TestS6ChangesStartFromNow(t *testing.T) {
 // The leader before had a clock that was ahead: a changed job does not start from before what has been dealt with.
 func TestS6ChangesMoveNoWatermarkBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		r1 := c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *"})
+		r1 := c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *", Overlap: OverlapAllow})
 		r1.offset.Store(int64(25 * time.Second))
 		time.Sleep(5500 * time.Millisecond)
 		r1.stop()
-		c.start("r2", nil, Job{Name: "a", Spec: "*/2 * * * * *"})
+		c.start("r2", nil, Job{Name: "a", Spec: "*/2 * * * * *", Overlap: OverlapAllow})
 		time.Sleep(30 * time.Second)
 		runs := c.executions("a")
 		for i := 1; i < len(runs); i++ {
