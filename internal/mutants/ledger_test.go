@@ -203,7 +203,7 @@ var endMutants = []mutant{
 		file:   "scheduler/runner.go",
 		old:    "r.doubt = true",
 		new:    "r.doubt = false",
-		killer: test("./scheduler", "TestB52ClaimWithoutAnAnswerIsFoundByItsReplica"),
+		killer: chaos,
 	},
 	{
 		name: "claim-on-its-way-refused", rule: "a claim whose commit is outstanding is not never started",
@@ -231,7 +231,7 @@ var endMutants = []mutant{
 		file:   "scheduler/inbox.go",
 		old:    "known := b.seen[r.Key]; known {",
 		new:    "known := b.seen[r.Key]; known && now.IsZero() {",
-		killer: test("./scheduler", "TestB54DuplicateMessageChangesNothing"),
+		killer: test("./scheduler", "TestB54DuplicateOfForgottenMessage"),
 	},
 	{
 		name: "own-end-taken-for-never-started", rule: "a leader's own run that has ended is not taken for one that it never started",
@@ -245,7 +245,7 @@ var endMutants = []mutant{
 		file:   "scheduler/report.go",
 		old:    "r.ended[key] = &report{entry: entry, release: a.release}",
 		new:    "a.release()\n\t\tr.ended[key] = &report{entry: entry, release: func() {}}",
-		killer: test("./scheduler", "TestS2EndsWaitForALeader"),
+		killer: test("./scheduler", "TestS2SessionIsHeldUntilTheEndIsTold"),
 	},
 	{
 		name: "leaves-with-ends-to-tell", rule: "a replica says goodbye only after its last end is told",
