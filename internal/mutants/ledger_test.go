@@ -168,7 +168,7 @@ var endMutants = []mutant{
 		file:   "scheduler/ends.go",
 		old:    "if rec.waits() {\n\t\tb.closeRun(j, rec, now)\n\t} else {",
 		new:    "if !rec.waits() {",
-		killer: test("./scheduler", "TestB50PausedReplicaEndsLate"),
+		killer: test("./scheduler", "TestS3LateSuccessEndsTheWaitForTheNextAttempt"),
 	},
 	{
 		name: "no-end-of-interruptions", rule: "a tick is interrupted at most three times",
@@ -199,11 +199,11 @@ var endMutants = []mutant{
 		killer: test("./scheduler", "TestS3RerunsAreBounded|TestB48JobThatKillsItsProcess"),
 	},
 	{
-		name: "no-doubt", rule: "a claim that was never started comes to light, and blocks its job no longer",
+		name: "no-doubt", rule: "a claim that comes late and was never started comes to light soon, and blocks its job no longer",
 		file:   "scheduler/runner.go",
 		old:    "r.doubt = true",
 		new:    "r.doubt = false",
-		killer: chaos,
+		killer: test("./scheduler", "TestB52ClaimThatComesLate"),
 	},
 	{
 		name: "claim-on-its-way-refused", rule: "a claim whose commit is outstanding is not never started",
