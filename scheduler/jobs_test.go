@@ -333,6 +333,23 @@ func TestMaxRunning(t *testing.T) {
 	})
 }
 
+// A job that could fill all runs by itself does not keep others waiting: the oldest tick comes first.
+func TestMaxRunningIsFair(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		jobs := []Job{{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll, Overlap: OverlapAllow, Do: takes(1990 * time.Millisecond)}}
+		for _, name := range []string{"b", "c", "d", "e", "f"} {
+			jobs = append(jobs, Job{Name: name, Spec: "*/10 * * * * *", CatchUp: CatchUpAll, Do: takes(700 * time.Millisecond)})
+		}
+		c.start("r1", func(cfg *Config) { cfg.MaxRunning = 2 }, jobs...)
+		time.Sleep(2 * time.Minute)
+		for _, j := range jobs[1:] {
+			if n := len(c.executions(j.Name)); n < 9 {
+				t.Errorf("job %s has run %d times of 12", j.Name, n)
+			}
+		}
+	})
+}
+
 // badSchedule is a schedule with a fault that shows at some instant.
 type badSchedule struct {
 	from time.Time
