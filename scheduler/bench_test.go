@@ -27,12 +27,13 @@ func BenchmarkLeader(b *testing.B) {
 	var mu sync.Mutex
 	starts := make(map[int64][]time.Time)
 	for i := range jobs {
-		if err := s.Add(Job{Name: fmt.Sprint("job", i), Spec: "* * * * * *", CatchUp: CatchUpAll, Do: func(_ context.Context, run Run) error {
+		do := func(_ context.Context, run Run) error {
 			mu.Lock()
 			defer mu.Unlock()
 			starts[run.Tick.Unix()] = append(starts[run.Tick.Unix()], time.Now())
 			return nil
-		}}); err != nil {
+		}
+		if err := s.Add(Job{Name: fmt.Sprint("job", i), Spec: "* * * * * *", CatchUp: CatchUpAll, Do: do}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -76,7 +77,8 @@ func BenchmarkClaimAndEnd(b *testing.B) {
 			}
 			for i := range jobs {
 				name := fmt.Sprint("job", i)
-				c.jobs[name] = &jobState{name: name, record: jobRecord{Version: 1, Spec: "* * * * * *", Key: "CRON_TZ=UTC * * * * * *", Ring: 100}, def: defined(b, Job{Name: name, Spec: "* * * * * *"}), index: -1}
+				def := defined(b, Job{Name: name, Spec: "* * * * * *"})
+				c.jobs[name] = &jobState{name: name, record: jobRecord{Version: 1, Spec: def.Spec, Key: def.key, Ring: 100}, def: def, index: -1}
 			}
 			now := day
 			for b.Loop() {

@@ -259,7 +259,8 @@ func (c *chaos) begin() *node {
 			c.add(n, j)
 		}
 	}
-	ctx, cancel := context.WithCancel(world.With(context.Background(), seededWorld(c.seed, n.name, func() time.Duration { return time.Duration(n.offset.Load()) })))
+	w := seededWorld(c.seed, n.name, func() time.Duration { return time.Duration(n.offset.Load()) })
+	ctx, cancel := context.WithCancel(world.With(context.Background(), w))
 	n.cancel = cancel
 	c.say("%s begins", n.name)
 	go func() {
@@ -323,7 +324,8 @@ var errGone = errors.New("the process is gone")
 // fate draws what becomes of a call.
 func (c *chaos) fate(call call) fate {
 	n := c.node(call.replica)
-	f := fate{request: c.bus.between(20*time.Microsecond, 2*time.Millisecond), reply: c.bus.between(20*time.Microsecond, 2*time.Millisecond)}
+	const least, most = 20 * time.Microsecond, 2 * time.Millisecond
+	f := fate{request: c.bus.between(least, most), reply: c.bus.between(least, most)}
 	if n.killed {
 		return fate{err: errGone}
 	}
@@ -611,7 +613,8 @@ func (c *chaos) enter(e *chaosRun) bool {
 	if c.mirror.jobs[e.run.Job].exclusive {
 		for _, other := range c.active {
 			if other.run.Job == e.run.Job && !other.sessionOver() {
-				problems = append(problems, fmt.Sprintf("%s starts on %s while %s goes on on %s", key, e.node.name, name(other.run), other.node.name))
+				problems = append(problems, fmt.Sprintf("%s starts on %s while %s goes on on %s",
+					key, e.node.name, name(other.run), other.node.name))
 			}
 		}
 	}

@@ -209,6 +209,11 @@ func takes(d time.Duration) Func {
 	}
 }
 
+// sleeps is a job's work that takes so long whatever becomes of its context.
+func sleeps(d time.Duration) Func {
+	return func(context.Context, Run) error { time.Sleep(d); return nil }
+}
+
 // started says which attempts of a job were started, in order: "r1 00:00:05#1 schedule".
 func (c *cluster) started(job string) []string {
 	c.mu.Lock()

@@ -114,7 +114,8 @@ func TestDueTicksFollowThePolicies(t *testing.T) {
 			want: "12:05-12:15 ×3 overlap"},
 		{name: "skip, latest: nothing is free", watermark: "12:00", now: "12:17", situation: situation{free: -1},
 			want: "…"},
-		{name: "skip, latest: was open, nothing is free", watermark: "12:00", now: "12:17", openUntil: "12:11", situation: situation{free: -1},
+		{name: "skip, latest: was open, nothing is free",
+			watermark: "12:00", now: "12:17", openUntil: "12:11", situation: situation{free: -1},
 			want: "12:05-12:10 ×2 overlap, …"},
 		{name: "skip, latest: outside the window", watermark: "12:00", now: "12:17", window: time.Minute,
 			want: "12:05-12:15 ×3 late"},
@@ -133,53 +134,70 @@ func TestDueTicksFollowThePolicies(t *testing.T) {
 
 		{name: "queue, latest: open", overlap: OverlapQueue, watermark: "12:00", now: "12:17", situation: situation{open: true},
 			want: "…"},
-		{name: "queue, latest: was open", overlap: OverlapQueue, watermark: "12:00", now: "12:17", openUntil: "12:16:59", window: time.Minute,
+		{name: "queue, latest: was open", overlap: OverlapQueue,
+			watermark: "12:00", now: "12:17", openUntil: "12:16:59", window: time.Minute,
 			want: "12:05-12:10 ×2 overlap, 12:15 schedule"},
-		{name: "queue, latest: was open, and closed long ago", overlap: OverlapQueue, watermark: "12:00", now: "12:27", openUntil: "12:12", window: time.Minute,
+		{name: "queue, latest: was open, and closed long ago", overlap: OverlapQueue,
+			watermark: "12:00", now: "12:27", openUntil: "12:12", window: time.Minute,
 			want: "12:05 overlap, 12:10 catch-up, 12:15-12:25 ×3 late"},
-		{name: "queue, latest: a newer one in the window", overlap: OverlapQueue, watermark: "12:00", now: "12:25", openUntil: "12:12",
+		{name: "queue, latest: a newer one in the window", overlap: OverlapQueue,
+			watermark: "12:00", now: "12:25", openUntil: "12:12",
 			want: "12:05-12:10 ×2 overlap, 12:15-12:20 ×2 late, 12:25 schedule"},
-		{name: "queue, none: was open", overlap: OverlapQueue, catchUp: CatchUpNone, watermark: "12:00", now: "12:17", openUntil: "12:16",
+		{name: "queue, none: was open", overlap: OverlapQueue, catchUp: CatchUpNone,
+			watermark: "12:00", now: "12:17", openUntil: "12:16",
 			want: "12:05-12:10 ×2 overlap, 12:15 schedule"},
 		{name: "queue, none: was not open", overlap: OverlapQueue, catchUp: CatchUpNone, watermark: "12:00", now: "12:17",
 			want: "12:05-12:15 ×3 late"},
-		{name: "queue, none: missed before the run", overlap: OverlapQueue, catchUp: CatchUpNone, watermark: "12:00", now: "12:17", openUntil: "12:04",
+		{name: "queue, none: missed before the run", overlap: OverlapQueue, catchUp: CatchUpNone,
+			watermark: "12:00", now: "12:17", openUntil: "12:04",
 			want: "12:05-12:15 ×3 late"},
 
 		{name: "queue, all", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:17",
 			want: "12:05 catch-up, …"},
 		{name: "queue, all: the last", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:10", now: "12:17",
 			want: "12:15 schedule"},
-		{name: "queue, all: due before this term", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:10", now: "12:17", situation: situation{termStart: day.Add(12*time.Hour + 16*time.Minute)},
+		{name: "queue, all: due before this term", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:10", now: "12:17", situation: situation{termStart: day.Add(12*time.Hour + 16*time.Minute)},
 			want: "12:15 catch-up"},
-		{name: "queue, all: open", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", situation: situation{open: true},
+		{name: "queue, all: open", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:17", situation: situation{open: true},
 			want: "…"},
-		{name: "queue, all: nothing is free", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", situation: situation{free: -1},
+		{name: "queue, all: nothing is free", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:17", situation: situation{free: -1},
 			want: "…"},
 		{name: "queue, all: cap", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:32", max: 2,
 			want: "12:05-12:20 ×4 cap, 12:25 catch-up, …"},
-		{name: "queue, all: window", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:32", window: 10 * time.Minute,
+		{name: "queue, all: window", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:32", window: 10 * time.Minute,
 			want: "12:05-12:20 ×4 late, 12:25 catch-up, …"},
-		{name: "queue, all: window and cap", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:32", window: 20 * time.Minute, max: 2,
+		{name: "queue, all: window and cap", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:32", window: 20 * time.Minute, max: 2,
 			want: "12:05-12:10 ×2 late, 12:15-12:20 ×2 cap, 12:25 catch-up, …"},
-		{name: "queue, all: outside the window", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", window: time.Minute,
+		{name: "queue, all: outside the window", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:17", window: time.Minute,
 			want: "12:05-12:15 ×3 late"},
-		{name: "queue, all: outside the window, was open", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", window: time.Minute, openUntil: "12:11",
+		{name: "queue, all: outside the window, was open", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:17", window: time.Minute, openUntil: "12:11",
 			want: "12:05 late, 12:10 catch-up, …"},
-		{name: "queue, all: unowned", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:32", max: 2, situation: situation{unowned: true},
+		{name: "queue, all: unowned", overlap: OverlapQueue, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:32", max: 2, situation: situation{unowned: true},
 			want: "12:05-12:20 ×4 unowned, 12:25 catch-up, …"},
 
 		{name: "allow, latest", overlap: OverlapAllow, watermark: "12:00", now: "12:17", situation: situation{open: true},
 			want: "12:05-12:10 ×2 late, 12:15 schedule"},
-		{name: "allow, none", overlap: OverlapAllow, catchUp: CatchUpNone, watermark: "12:00", now: "12:17", situation: situation{open: true}, openUntil: "12:16",
+		{name: "allow, none", overlap: OverlapAllow, catchUp: CatchUpNone,
+			watermark: "12:00", now: "12:17", situation: situation{open: true}, openUntil: "12:16",
 			want: "12:05-12:15 ×3 late"},
-		{name: "allow, all", overlap: OverlapAllow, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", situation: situation{open: true},
+		{name: "allow, all", overlap: OverlapAllow, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:17", situation: situation{open: true},
 			want: "12:05 catch-up, 12:10 catch-up, 12:15 schedule"},
-		{name: "allow, all: two are free", overlap: OverlapAllow, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", situation: situation{free: 2},
+		{name: "allow, all: two are free", overlap: OverlapAllow, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:17", situation: situation{free: 2},
 			want: "12:05 catch-up, 12:10 catch-up, …"},
 		{name: "allow, all: cap", overlap: OverlapAllow, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", max: 1,
 			want: "12:05-12:10 ×2 cap, 12:15 schedule"},
-		{name: "allow, all: outside the window", overlap: OverlapAllow, catchUp: CatchUpAll, watermark: "12:00", now: "12:17", window: time.Minute,
+		{name: "allow, all: outside the window", overlap: OverlapAllow, catchUp: CatchUpAll,
+			watermark: "12:00", now: "12:17", window: time.Minute,
 			want: "12:05-12:15 ×3 late"},
 	}
 	for _, tt := range tests {
@@ -432,7 +450,9 @@ func FuzzDecide(f *testing.F) {
 			f.Add(uint8(kind), policy%4, policy/4, int32(100), int32(policy)*10, int32(50), int32(300), int32(60), uint8(5), uint8(20), false, false)
 		}
 	}
-	f.Fuzz(func(t *testing.T, kind, overlap, catchUp uint8, span, openUntil, termStart, nowMillis, window int32, limit, free uint8, open, unowned bool) {
+	f.Fuzz(func(t *testing.T, kind, overlap, catchUp uint8, span, openUntil, termStart, nowMillis, window int32, limit, free uint8,
+		open, unowned bool,
+	) {
 		if nowMillis < 0 || openUntil < 0 || termStart < 0 {
 			return
 		}
@@ -450,7 +470,8 @@ func TestB35TwoWeeksOfSecondsAreOneEntry(t *testing.T) {
 			d := defined(t, j)
 			s := situation{watermark: day, now: day.AddDate(0, 0, 14).Add(300 * time.Millisecond), free: 10}
 			p := d.decide(s)
-			if len(p.rows) != 1 || p.rows[0].reason != skipCap || len(p.claims) != 1 || !p.claims[0].tick.Equal(s.now.Add(-99*time.Second).Truncate(time.Second)) {
+			oldest := s.now.Add(-99 * time.Second).Truncate(time.Second)
+			if len(p.rows) != 1 || p.rows[0].reason != skipCap || len(p.claims) != 1 || !p.claims[0].tick.Equal(oldest) {
 				t.Fatalf("%v", p)
 			}
 			if want := 14*86400 - 100; name == "cron" && p.rows[0].ticks != want || p.rows[0].ticks > want || p.rows[0].ticks < foreignSteps {
@@ -496,7 +517,8 @@ func BenchmarkDecide(b *testing.B) {
 		{"nothing due", Job{Spec: "0 0 3 * * *"}, time.Second},
 		{"two weeks, all", Job{Spec: "* * * * * *", CatchUp: CatchUpAll, Window: 15 * 24 * hour}, 14 * 24 * hour},
 		{"two weeks, latest", Job{Spec: "* * * * * *"}, 14 * 24 * hour},
-		{"two weeks, all, zone with summer time", Job{Spec: "CRON_TZ=Europe/Berlin * * * * * *", CatchUp: CatchUpAll, Window: 15 * 24 * hour}, 14 * 24 * hour},
+		{"two weeks, all, zone with summer time",
+			Job{Spec: "CRON_TZ=Europe/Berlin * * * * * *", CatchUp: CatchUpAll, Window: 15 * 24 * hour}, 14 * 24 * hour},
 		{"foreign on time", Job{Spec: "f", Schedule: robfig("* * * * * *")}, time.Second},
 		{"foreign two weeks, all", Job{Spec: "f", Schedule: robfig("* * * * * *"), CatchUp: CatchUpAll, Window: 15 * 24 * hour}, 14 * 24 * hour},
 	} {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -100,7 +101,8 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 	case known.Note != "" || known.Outcome == e.Outcome:
 		return nil // told twice
 	default:
-		b.note(j, known, slot, strings.TrimSuffix("ended late: "+string(e.Outcome)+" at "+e.Ended.UTC().Format(time.RFC3339)+"; "+e.Detail, "; "))
+		what := fmt.Sprintf("ended late: %s at %s; %s", e.Outcome, e.Ended.UTC().Format(time.RFC3339), e.Detail)
+		b.note(j, known, slot, strings.TrimSuffix(what, "; "))
 	}
 	if rec == nil || e.Outcome != Succeeded {
 		return nil

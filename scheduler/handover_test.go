@@ -50,7 +50,8 @@ func TestB41StopWithALongJob(t *testing.T) {
 		equal(t, "starts", c.started("a"), []string{"r1 00:05:00#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:10:00 overlap", "00:05:00#1 schedule succeeded"})
 		for _, e := range c.entries("a") {
-			if e.Outcome == Succeeded && (e.Replica != c.executions("a")[0].run.Replica || e.Ended.Sub(e.Started) != 10*time.Minute-time.Second) {
+			took := e.Ended.Sub(e.Started)
+			if e.Outcome == Succeeded && (e.Replica != c.executions("a")[0].run.Replica || took != 10*time.Minute-time.Second) {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -108,7 +109,8 @@ func TestB42KilledLeader(t *testing.T) {
 		history []string
 	}{
 		{InterruptRecord, []string{"r1 00:00:10#1 schedule"}, []string{"00:00:10#1 schedule interrupted"}},
-		{InterruptRerun, []string{"r1 00:00:10#1 schedule", "r2 00:00:10#2 rerun"}, []string{"00:00:10#1 schedule interrupted", "00:00:10#2 rerun succeeded"}},
+		{InterruptRerun, []string{"r1 00:00:10#1 schedule", "r2 00:00:10#2 rerun"},
+			[]string{"00:00:10#1 schedule interrupted", "00:00:10#2 rerun succeeded"}},
 	} {
 		inBubble(t, func(t *testing.T, c *cluster) {
 			job := Job{Name: "a", Spec: "*/10 * * * * *", OnInterrupt: tt.policy, Do: takes(2 * time.Second)}
@@ -297,11 +299,15 @@ func TestS2EndsOfUnknownClaims(t *testing.T) {
 		c.start("r1", nil, Job{Name: "a", Spec: "0 * * * * *"})
 		for n, outcome := range []Outcome{Failed, Failed, NotStarted, Succeeded} {
 			tick := day2000().Add(time.Duration(n/2) * time.Second) // the first two tell the same
-			e := Entry{RunID: runID("a", tick), Job: "a", Tick: tick, Attempt: 1, Reason: ReasonSchedule, Token: 7, Number: uint64(n), Replica: "r0", Outcome: outcome}
+			e := Entry{
+				RunID: runID("a", tick), Job: "a", Tick: tick, Attempt: 1, Reason: ReasonSchedule, Token: 7, Number: uint64(n),
+				Replica: "r0", Outcome: outcome,
+			}
 			if n == 1 {
 				e.Number = 0
 			}
-			if err := c.store.Post(t.Context(), "g", string(rune('a'+n)), encode(message{Version: formatVersion, Kind: kindEnd, End: &e})); err != nil {
+			m := message{Version: formatVersion, Kind: kindEnd, End: &e}
+			if err := c.store.Post(t.Context(), "g", string(rune('a'+n)), encode(m)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -52,14 +52,16 @@ func TestStatus(t *testing.T) {
 		c.start("r2", nil, jobs...)
 		time.Sleep(16500 * time.Millisecond)
 		st := status(t, c)
-		if st.Leader.Replica != r1.ID() || st.Leader.Token != r1.elector.Term().Token() || st.Lease != 3*time.Second || len(st.Replicas) != 2 {
+		if st.Leader.Replica != r1.ID() || st.Leader.Token != r1.elector.Term().Token() || st.Lease != 3*time.Second ||
+			len(st.Replicas) != 2 {
 			t.Errorf("%+v", st)
 		}
 		if len(st.Jobs) != 4 || len(st.Running) != 1 {
 			t.Fatalf("%+v", st)
 		}
 		a, b, foreign, long := st.Jobs[0], st.Jobs[1], st.Jobs[2], st.Jobs[3]
-		if a.Spec != "CRON_TZ=Europe/Berlin 0 30 3 * * *" || a.Zone != "Europe/Berlin" || !a.Next.Equal(day2000().Add(2*time.Hour+30*time.Minute)) || a.Last != nil || a.Skipped != nil {
+		if a.Spec != "CRON_TZ=Europe/Berlin 0 30 3 * * *" || a.Zone != "Europe/Berlin" ||
+			!a.Next.Equal(day2000().Add(2*time.Hour+30*time.Minute)) || a.Last != nil || a.Skipped != nil {
 			t.Errorf("%+v", a)
 		}
 		if b.Last == nil || b.Last.Outcome != Succeeded || b.Next.Unix()%7 != 0 || time.Until(b.Next) > 7*time.Second {
@@ -72,7 +74,8 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%+v", long)
 		}
 		run := st.Running[0]
-		if run.RunID != "long@2000-01-01T00:00:05Z" || run.Replica != r1.ID() || run.Attempt != 1 || run.Outcome != "" || !run.Started.Equal(day2000().Add(5*time.Second)) {
+		if run.RunID != "long@2000-01-01T00:00:05Z" || run.Replica != r1.ID() || run.Attempt != 1 || run.Outcome != "" ||
+			!run.Started.Equal(day2000().Add(5*time.Second)) {
 			t.Errorf("%+v", run)
 		}
 	})
@@ -183,7 +186,8 @@ func TestInspectorReadsWhatItCan(t *testing.T) {
 			}
 		}
 		st := status(t, c)
-		if len(st.Jobs) != 2 || st.Jobs[1].Problem == "" || len(st.Running) != 1 || st.Running[0].RunID != "broken@x" || st.Running[0].Detail == "" {
+		if len(st.Jobs) != 2 || st.Jobs[1].Problem == "" || len(st.Running) != 1 || st.Running[0].RunID != "broken@x" ||
+			st.Running[0].Detail == "" {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -240,7 +244,8 @@ func TestCreate(t *testing.T) {
 	if replicas, err := st.Replicas(ctx, "g"); err != nil || len(replicas) != 0 {
 		t.Errorf("it stays: %v, %v", replicas, err)
 	}
-	if _, err := st.Acquire(ctx, "g", store.Candidate{Replica: store.Replica{ID: "r"}, Nonce: "n", TTL: time.Minute, Session: time.Minute, Start: true}); err != nil {
+	c := store.Candidate{Replica: store.Replica{ID: "r"}, Nonce: "n", TTL: time.Minute, Session: time.Minute, Start: true}
+	if _, err := st.Acquire(ctx, "g", c); err != nil {
 		t.Fatal(err)
 	}
 	var held *store.HeldError

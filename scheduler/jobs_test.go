@@ -156,7 +156,8 @@ func TestUnownedJobs(t *testing.T) {
 		r1.stop()
 		r2 := c.start("r2", nil, mine)
 		time.Sleep(3 * time.Minute)
-		if got := status(t, c).Jobs[1]; got.Name != "other" || !got.Unowned.Equal(day2000().Add(time.Minute+time.Second)) || !got.Next.IsZero() {
+		since := day2000().Add(time.Minute + time.Second)
+		if got := status(t, c).Jobs[1]; got.Name != "other" || !got.Unowned.Equal(since) || !got.Next.IsZero() {
 			t.Errorf("%+v", got)
 		}
 		equal(t, "history", c.history("other"), []string{"00:01:00#1 schedule succeeded"})
@@ -231,7 +232,7 @@ func TestTimeout(t *testing.T) {
 				}
 				return ctx.Err()
 			}},
-			Job{Name: "finishes", Spec: "*/10 * * * * *", Timeout: 2 * time.Second, Do: func(context.Context, Run) error { time.Sleep(5 * time.Second); return nil }},
+			Job{Name: "finishes", Spec: "*/10 * * * * *", Timeout: 2 * time.Second, Do: sleeps(5 * time.Second)},
 		)
 		time.Sleep(16 * time.Second)
 		if !errors.Is(cause, context.DeadlineExceeded) {
@@ -267,7 +268,7 @@ func TestGraceOfAStoppingReplica(t *testing.T) {
 			return func(ctx context.Context, run Run) error { <-ctx.Done(); time.Sleep(time.Second); return nil }
 		}, 9 * time.Second, nil, []string{"00:00:10#1 schedule succeeded"}},
 		{"it ignores its context", func(*time.Time, *error) Func {
-			return func(context.Context, Run) error { time.Sleep(15 * time.Second); return nil }
+			return sleeps(15 * time.Second)
 		}, 10 * time.Second, ErrUnfinished, []string{"00:00:10#1 schedule interrupted"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -324,7 +325,8 @@ func TestMaxRunning(t *testing.T) {
 		}
 		for _, j := range jobs[:5] { // the job that is due often does not keep the others from running
 			equal(t, "history of "+j.Name, c.history(j.Name), []string{
-				"00:00:10#1 schedule succeeded", "00:00:20#1 schedule succeeded", "00:00:30#1 schedule succeeded", "00:00:40#1 schedule succeeded", "00:00:50#1 schedule succeeded",
+				"00:00:10#1 schedule succeeded", "00:00:20#1 schedule succeeded", "00:00:30#1 schedule succeeded",
+				"00:00:40#1 schedule succeeded", "00:00:50#1 schedule succeeded",
 			})
 		}
 		if n := len(c.history("often")); n < 50 {
@@ -528,7 +530,7 @@ func TestPermanentFaultWithRunningJobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		grace := func(cfg *Config) { cfg.Grace = 10 * time.Second }
 		r := c.start("r1", grace, Job{Name: "heeds", Spec: "*/10 * * * * *", Do: takes(time.Hour)},
-			Job{Name: "ignores", Spec: "*/10 * * * * *", Do: func(context.Context, Run) error { time.Sleep(40 * time.Second); return nil }})
+			Job{Name: "ignores", Spec: "*/10 * * * * *", Do: sleeps(40 * time.Second)})
 		r.checked = true
 		time.Sleep(11 * time.Second)
 		c.script.follow(func(call) fate { return fate{err: store.Permanent("use the new password", errors.New("WRONGPASS"))} })
@@ -546,7 +548,8 @@ func TestPermanentFaultWithRunningJobs(t *testing.T) {
 func TestCheckSeesAStandstill(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		gate := make(chan struct{})
-		r := c.start("r1", func(cfg *Config) { cfg.Logger = slog.New(gated{cfg.Logger.Handler(), gate}) }, Job{Name: "a", Spec: "*/10 * * * * *", Do: takes(15 * time.Second)})
+		blocks := func(cfg *Config) { cfg.Logger = slog.New(gated{cfg.Logger.Handler(), gate}) }
+		r := c.start("r1", blocks, Job{Name: "a", Spec: "*/10 * * * * *", Do: takes(15 * time.Second)})
 		r2 := c.start("r2", nil, Job{Name: "a", Spec: "*/10 * * * * *"})
 		time.Sleep(11 * time.Second)
 		if err := r.Check(); err != nil {

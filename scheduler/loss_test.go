@@ -93,7 +93,10 @@ func TestB57WipedStore(t *testing.T) {
 // Of several memories the later watermark counts, and the runs of the newest.
 func TestB57SeveralMemories(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		jobs := []Job{{Name: "ticks", Spec: "* * * * * *", CatchUp: CatchUpAll}, {Name: "long", Spec: "2 * * * * *", Do: takes(2 * time.Second)}}
+		jobs := []Job{
+			{Name: "ticks", Spec: "* * * * * *", CatchUp: CatchUpAll},
+			{Name: "long", Spec: "2 * * * * *", Do: takes(2 * time.Second)},
+		}
 		r1 := c.start("r1", nil, jobs...)
 		time.Sleep(3500 * time.Millisecond)
 		c.start("r2", nil, jobs...)
@@ -180,7 +183,8 @@ func TestB57ManyJobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		var jobs []Job
 		for i := range 400 {
-			jobs = append(jobs, Job{Name: strings.Repeat("x", 100) + string(rune('a'+i%26)) + time.Duration(i).String(), Spec: "*/10 * * * * *", CatchUp: CatchUpAll})
+			name := strings.Repeat("x", 100) + fmt.Sprint(i)
+			jobs = append(jobs, Job{Name: name, Spec: "*/10 * * * * *", CatchUp: CatchUpAll})
 		}
 		c.start("r1", nil, jobs...)
 		c.start("r2", nil, jobs...)

@@ -132,7 +132,8 @@ func decodeRun(rec store.Record) (*runRecord, error) {
 			return nil, err
 		}
 	}
-	if r.id() != rec.Key || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 || r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
+	if r.id() != rec.Key || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 ||
+		r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
 		return nil, fmt.Errorf("scheduler: run record %.300q has impossible values", rec.Key)
 	}
 	return r, nil

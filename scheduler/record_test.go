@@ -61,7 +61,8 @@ func TestMessagesSurviveTheStore(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(*m.End, want) {
 		t.Errorf("end:\n%+v\n%+v\n%v", m.End, want, err)
 	}
-	part := &recall{Token: 5, Number: 6, Jobs: map[string]json.RawMessage{"a": encode(&someJob)}, Runs: map[string]json.RawMessage{someRun.id(): encode(&someRun)}, Whole: true}
+	part := newRecall(position{5, 6})
+	part.Jobs["a"], part.Runs[someRun.id()], part.Whole = encode(&someJob), encode(&someRun), true
 	m, err = decodeMessage(encode(message{Version: formatVersion, Kind: kindMemory, Memory: part}))
 	if err != nil || !reflect.DeepEqual(m.Memory, part) {
 		t.Errorf("memory:\n%+v\n%+v\n%v", m.Memory, part, err)
@@ -96,7 +97,8 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		t.Error("a job with another key")
 	}
 	for i, value := range [][]byte{
-		nil, []byte("{}"), edit(&someRun, set("job", "b")), edit(&someRun, set("job", "a@b")), edit(&someRun, set("tick", 0)), edit(&someRun, set("attempt", 0)),
+		nil, []byte("{}"), edit(&someRun, set("job", "b")), edit(&someRun, set("job", "a@b")), edit(&someRun, set("tick", 0)),
+		edit(&someRun, set("attempt", 0)),
 		edit(&someRun, set("interrupts", -1)), edit(&someRun, set("session_ms", -1)), edit(&someRun, set("session_ms", int64(1)<<60)),
 		edit(&someRun, set("replica", "{x}")), edit(&someRun, set("tick", int64(1)<<62)),
 	} {
@@ -109,7 +111,8 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		nil, []byte("{}"), edit(end, set("kind", "shell")), edit(end, set("end", nil)), edit(end, set("kind", kindMemory)),
 		edit(end, inside("end", "job", "../b")), edit(end, inside("end", "run_id", "b@2026-11-29T03:00:00Z")), edit(end, inside("end", "attempt", 0)),
 		edit(end, inside("end", "outcome", "skipped")), edit(end, inside("end", "outcome", "")), edit(end, inside("end", "outcome", "paused")),
-		edit(end, inside("end", "replica", "")), edit(end, inside("end", "reason", strings.Repeat("x", 100))), edit(end, inside("end", "tick", "29999-01-01")),
+		edit(end, inside("end", "replica", "")), edit(end, inside("end", "reason", strings.Repeat("x", 100))),
+		edit(end, inside("end", "tick", "29999-01-01")),
 	} {
 		if _, err := decodeMessage(value); err == nil {
 			t.Errorf("message %d, %.60q is accepted", i, value)
@@ -220,7 +223,8 @@ func TestB44RecordThatCannotBeRead(t *testing.T) {
 // A store that has lost records with one that cannot be read among them: what is remembered can be told.
 func TestUnreadableRecordIsNotRemembered(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		c.put(store.Change{Bucket: bucketJob, Key: "bad", Value: []byte("garbage")}, store.Change{Bucket: bucketRun, Key: "bad@x", Value: []byte("garbage")})
+		c.put(store.Change{Bucket: bucketJob, Key: "bad", Value: []byte("garbage")},
+			store.Change{Bucket: bucketRun, Key: "bad@x", Value: []byte("garbage")})
 		job := Job{Name: "good", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		c.start("r1", nil, job)
 		c.start("r2", nil, job)
@@ -316,7 +320,8 @@ func FuzzDecodeMessage(f *testing.F) {
 	f.Add(encode(message{Version: formatVersion, Kind: kindEnd, End: &someEntry}))
 	f.Add(encode(message{Version: formatVersion, Kind: kindMemory, Memory: &recall{
 		Token: 5, Number: 6, Whole: true,
-		Jobs: map[string]json.RawMessage{"a": encode(&someJob), "b": []byte(`{"v":1}`)}, Runs: map[string]json.RawMessage{someRun.id(): encode(&someRun)},
+		Jobs: map[string]json.RawMessage{"a": encode(&someJob), "b": []byte(`{"v":1}`)},
+		Runs: map[string]json.RawMessage{someRun.id(): encode(&someRun)},
 	}}))
 	f.Add([]byte(`{"v":1,"kind":"memory","memory":{"jobs":{"a":null},"runs":null}}`))
 	f.Add([]byte(`{"v":1,"kind":"end","end":{"job":"a","run_id":"a@0001-01-01T00:00:00Z","attempt":1,"outcome":"failed","replica":"r"}}`))
@@ -369,7 +374,8 @@ func FuzzDecodeRecords(f *testing.F) {
 			}
 		}
 		if e, err := decodeEntry(key, rec); err == nil {
-			if again, err := decodeEntry(key, store.Record{Key: key, Value: encode(historyRecord{formatVersion, *e})}); err != nil || !reflect.DeepEqual(again, e) {
+			again, err := decodeEntry(key, store.Record{Key: key, Value: encode(historyRecord{formatVersion, *e})})
+			if err != nil || !reflect.DeepEqual(again, e) {
 				t.Fatalf("entry %+v became %+v, %v", e, again, err)
 			}
 		}

@@ -152,7 +152,8 @@ func TestB35TwoWeeksOfOutage(t *testing.T) {
 			t.Fatalf("%d entries, the second %+v", len(entries), entries[1])
 		}
 		for i, e := range entries[2:] {
-			if want := day2000().AddDate(0, 0, 14).Add(time.Duration(i-98) * time.Second); !e.Tick.Equal(want) || e.Outcome != Succeeded || e.Reason != ReasonCatchUp {
+			want := day2000().AddDate(0, 0, 14).Add(time.Duration(i-98) * time.Second)
+			if !e.Tick.Equal(want) || e.Outcome != Succeeded || e.Reason != ReasonCatchUp {
 				t.Fatalf("entry %d is %+v, want tick %v", i, e, want)
 			}
 		}
@@ -267,7 +268,9 @@ func TestB56ClockDaysAhead(t *testing.T) {
 		c.start("r2", nil, jobs...)
 		time.Sleep(40 * time.Second)
 		for _, j := range jobs {
-			fresh := slices.ContainsFunc(c.executions(j.Name), func(e execution) bool { return e.replica.name == "r2" && time.Since(e.at) < 8*time.Second })
+			fresh := slices.ContainsFunc(c.executions(j.Name), func(e execution) bool {
+				return e.replica.name == "r2" && time.Since(e.at) < 8*time.Second
+			})
 			if !fresh {
 				t.Errorf("job %s is silent under another leader: %v", j.Name, c.history(j.Name))
 			}
@@ -370,7 +373,8 @@ func TestS6ChangesMoveNoWatermarkBack(t *testing.T) {
 
 func TestB53BinariesThatDiffer(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		old, young := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}, Job{Name: "a", Spec: "*/1 * * * * *", CatchUp: CatchUpAll, Timeout: time.Minute}
+		old := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}
+		young := Job{Name: "a", Spec: "*/1 * * * * *", CatchUp: CatchUpAll, Timeout: time.Minute}
 		time.Sleep(200 * time.Millisecond)
 		for i := range 6 {
 			r := c.start([]string{"old", "young"}[i%2], nil, []Job{old, young}[i%2])
