@@ -114,7 +114,7 @@ func (b *bus) collect() {
 		b.note(what)
 		switch {
 		case p.hint != nil:
-			if !f.lost {
+			if !f.lost && f.err == nil {
 				b.reach(p.replica, f.request, what, p.hint)
 			}
 		case f.err != nil:

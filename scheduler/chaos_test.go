@@ -222,13 +222,17 @@ func (c *chaos) play(long time.Duration) {
 	if strings.Contains(c.logs.String(), "loop panicked") {
 		c.fail("a leader's loop panicked")
 	}
+	if proof := min(len(c.started)/60, len(c.mirror.terms)); c.sound() && proof < int(long/time.Minute) {
+		c.fail("%d starts in %d terms prove little", len(c.started), len(c.mirror.terms))
+	}
 	for _, f := range c.failures {
 		c.t.Error(f)
 	}
 	if *chaosLog {
 		c.t.Log("\n" + c.logs.String())
 	}
-	c.t.Logf("steps %d trace %x commits %d starts %d %v", c.bus.steps, c.bus.trace, c.mirror.commits, len(c.started), c.counts)
+	c.t.Logf("steps %d trace %x commits %d terms %d starts %d %v",
+		c.bus.steps, c.bus.trace, c.mirror.commits, len(c.mirror.terms), len(c.started), c.counts)
 }
 
 func (c *chaos) sound() bool {

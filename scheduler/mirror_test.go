@@ -19,6 +19,7 @@ type mirror struct {
 	claims  map[string]map[int]string // run → attempt → replica
 	known   map[string]bool           // runs that are known to have succeeded
 	commits int
+	terms   map[uint64]bool // that have committed
 
 	reloaded time.Time // when the store last lost records
 }
@@ -37,12 +38,14 @@ func newMirror(fail func(format string, args ...any), jobs map[string]*mirrorJob
 		records: make(map[string]map[string][]byte),
 		claims:  make(map[string]map[int]string),
 		known:   make(map[string]bool),
+		terms:   make(map[uint64]bool),
 	}
 }
 
 // apply checks the changes of one commit and makes them.
 func (m *mirror) apply(lease store.Lease, number uint64, changes []store.Change, now time.Time) {
 	m.commits++
+	m.terms[lease.Token] = true
 	name := fmt.Sprintf("commit %d of term %d by %s", number, lease.Token, lease.Replica)
 	taken := make(map[string][]int64) // job → ticks that became claims or rows
 	for _, c := range changes {
