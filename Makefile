@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak chaos histories
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,18 @@ demo: ## three replicas, an every-second job, and a leader that is killed, froze
 
 bench: ## the benchmarks
 	@go -C bench test -run '^$$' -bench . -benchmem ./...
+
+FOR ?= 5m
+SEEDS ?= 200
+
+soak: setup ## real processes on a real Redis under six kinds of faults, FOR (5m) each
+	@go test ./internal/soak -v -for $(FOR) -parallel 2 -timeout 6h
+
+chaos: ## ten virtual minutes of random faults for each of SEEDS (200) seeds
+	@go test ./scheduler -run 'TestChaos' -chaos.seeds $(SEEDS) -timeout 6h
+
+histories: setup ## recorded histories of a real Redis under faults, judged by a model, for SEEDS (200) seeds
+	@go test ./internal/histories -run Fenced -seeds $(SEEDS) -for 20s -parallel 12 -timeout 6h
 
 bench-peers: setup ## lost and doubled ticks of the usual set-ups, measured (about 15 minutes)
 	@go -C bench run ./peers
