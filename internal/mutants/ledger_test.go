@@ -138,8 +138,8 @@ var endMutants = []mutant{
 	{
 		name: "first-outcome-overwritten", rule: "the first outcome of an attempt stands",
 		file:   "scheduler/ends.go",
-		old:    "default:\n\t\tb.note(j, known,",
-		new:    "default:\n\t\tknown.Outcome = e.Outcome\n\t\tb.note(j, known,",
+		old:    "what := fmt.Sprintf(\"ended late:",
+		new:    "known.Outcome = e.Outcome\n\t\twhat := fmt.Sprintf(\"ended late:",
 		killer: test("./scheduler", "TestB50PausedReplicaEndsLate"),
 	},
 	{

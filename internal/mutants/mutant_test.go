@@ -104,7 +104,7 @@ func TestListIsSound(t *testing.T) {
 		if _, err := m.apply(); err != nil {
 			t.Error(err)
 		}
-		for _, name := range strings.Split(m.killer.run, "|") {
+		for name := range strings.SplitSeq(m.killer.run, "|") {
 			test, _, _ := strings.Cut(name, "/")
 			if !hasTest(t, m.killer.pkg, test) {
 				t.Errorf("the mutant %s names a test that %s lacks: %s", m.name, m.killer.pkg, test)

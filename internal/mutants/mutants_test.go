@@ -155,7 +155,7 @@ func (k killer) command(flags ...string) []string {
 // tops returns the names of the tests without those of their subtests.
 func (k killer) tops() []string {
 	var names []string
-	for _, name := range strings.Split(k.run, "|") {
+	for name := range strings.SplitSeq(k.run, "|") {
 		top, _, _ := strings.Cut(name, "/")
 		names = append(names, top)
 	}
@@ -165,7 +165,7 @@ func (k killer) tops() []string {
 // pattern makes a pattern of the names that matches no longer ones.
 func (k killer) pattern() string {
 	var parts []string
-	for _, name := range strings.Split(k.run, "|") {
+	for name := range strings.SplitSeq(k.run, "|") {
 		top, sub, found := strings.Cut(name, "/")
 		part := "^" + top + "$"
 		if found {
