@@ -89,11 +89,11 @@ func TestE2ContextEndsBeforeTheLeaseWhenRedisStopsAnswering(t *testing.T) {
 			leader := g.next()
 			g.renewals(2)
 			cut(way)
-			paused := pauses(t)
+			pauses := watchPauses(t)
 			leader = g.newest(leader)
 			end := g.end()
 			receive(t, leader.over, "the end of the term")
-			before(t, leader.ended, end, paused())
+			before(t, leader.ended, end, pauses)
 			if cause := context.Cause(leader.ctx); !errors.Is(cause, election.ErrExpired) {
 				t.Errorf("cause %v, want %v", cause, election.ErrExpired)
 			}
@@ -265,11 +265,11 @@ func TestE6PermanentFaultEndsATermAtItsDeadline(t *testing.T) {
 	leader := g.next()
 	g.renewals(2)
 	user(t, g.admin, "worker", "nocommands")
-	paused := pauses(t)
+	pauses := watchPauses(t)
 	leader = g.newest(leader)
 	end := g.end()
 	receive(t, leader.over, "the end of the term")
-	before(t, leader.ended, end, paused())
+	before(t, leader.ended, end, pauses)
 	if early := end.Sub(leader.ended); early > lease/2 {
 		t.Errorf("the term ended %v before its lease, although the permission could have come back", early)
 	}

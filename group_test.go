@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -307,37 +306,4 @@ func eventually(t *testing.T, what string, so func() bool) {
 			t.Fatalf("waited %v in vain for %s", patience, what)
 		}
 	}
-}
-
-// before checks that a context ended before what it stands for in Redis. paused is how long this process may have been
-// kept from running, so that it saw the end of the context that much later.
-func before(t *testing.T, ended, end time.Time, paused time.Duration) {
-	t.Helper()
-	if late := ended.Sub(end); late >= paused {
-		t.Errorf("the context ended %v too late; pauses of this process: %v", late, paused)
-	}
-}
-
-// pauses measures, from the call on, for how long at the most this process is kept from running.
-func pauses(t *testing.T) (longest func() time.Duration) {
-	const tick = 2 * time.Millisecond
-	var most atomic.Int64
-	stop, done := make(chan struct{}), make(chan struct{})
-	t.Cleanup(func() { close(stop); <-done })
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
-		for last := time.Now(); ; {
-			select {
-			case <-ticker.C:
-			case <-stop:
-				return
-			}
-			now := time.Now()
-			most.Store(max(most.Load(), int64(now.Sub(last)-tick)))
-			last = now
-		}
-	}()
-	return func() time.Duration { return time.Duration(most.Load()) }
 }

@@ -207,10 +207,10 @@ func TestS4RunKnowsWhatItIsAndItsContextEndsBeforeItsSessionCan(t *testing.T) {
 	}
 	s.renewals(1)
 	way.Requests.Drop()
-	paused := pauses(t)
+	pauses := watchPauses(t)
 	session := time.UnixMilli(int64(s.admin.ZScore(t.Context(), s.key("sessions"), id).Val()))
 	e := receive(t, ends, "the end of the run's context")
-	before(t, e.at, session, paused())
+	before(t, e.at, session, pauses)
 	if !errors.Is(e.cause, election.ErrExpired) || e.valid {
 		t.Errorf("cause %v, want %v; valid is %v", e.cause, election.ErrExpired, e.valid)
 	}

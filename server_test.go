@@ -58,7 +58,8 @@ func TestB5LeaseIsTakenAway(t *testing.T) {
 				if value := g.holder(); value != owner {
 					t.Errorf("the lease of another owner is %q after the stop, want %q", value, owner)
 				}
-				g.start(st, election.Config{ID: "b", Lease: lease}, untilEnd)
+				g.admin.PExpire(t.Context(), g.key("lease"), lease/3)
+				g.start(st, election.Config{ID: "b"}, untilEnd)
 			}
 			next := g.next() // its token is higher than the one before
 			if owner != "" && next.Token() <= leader.Token()+1000 {
@@ -71,7 +72,7 @@ func TestB5LeaseIsTakenAway(t *testing.T) {
 // usurp has another owner overwrite the lease.
 func (g *group) usurp(leader *call) (owner string) {
 	owner = fmt.Sprintf("%d somebody else", leader.Token()+1000)
-	if err := g.admin.Set(g.t.Context(), g.key("lease"), owner, 2*lease).Err(); err != nil {
+	if err := g.admin.Set(g.t.Context(), g.key("lease"), owner, far).Err(); err != nil {
 		g.t.Fatal(err)
 	}
 	return owner
