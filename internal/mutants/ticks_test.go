@@ -130,7 +130,7 @@ var lossMutants = []mutant{
 		file:   "scheduler/memory.go",
 		old:    "if err != nil || mine.Watermark < theirs.Watermark {",
 		new:    "if err != nil || mine.Watermark < theirs.Watermark || theirs.Watermark > 0 {",
-		killer: test("./scheduler", "TestB57SeveralMemories"),
+		killer: test("./scheduler", "TestB57LaterWatermarkCountsInAnyOrder"),
 	},
 	{
 		name: "runs-of-an-older-memory", rule: "open runs are those of whoever remembers most",
@@ -165,7 +165,7 @@ var lossMutants = []mutant{
 		file:   "scheduler/leader.go",
 		old:    "a.tell(term.Context())",
 		new:    "_ = a",
-		killer: test("./scheduler", "TestChaosLoss", "-chaos.seeds", "12"),
+		killer: test("./scheduler", "TestB57GapIsToldBeforeAnotherLeads"),
 	},
 	{
 		name: "another-version-overwritten", rule: "a leader does not lead over records of another version",
