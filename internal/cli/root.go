@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"runtime/debug"
 	"time"
 	_ "time/tzdata" // machines without a zone database still know CRON_TZ
 
@@ -54,6 +53,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 }
 
 func (a *app) newRootCommand() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "singleton",
 		Short: "Cron jobs on one of many machines, each tick once",
@@ -74,16 +74,18 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (statu
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case version:
+				return a.printVersion()
+			case len(args) == 0:
 				return cmd.Help()
 			}
 			return unknownCommand(cmd, args[0])
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.applyEnvironment(cmd) },
 	}
-	info, _ := debug.ReadBuildInfo()
-	root.Version = readVersion(info).String()
-	root.SetVersionTemplate("{{.Version}}\n")
+	// Not root.Version: its template would have the linker keep all methods.
+	toggle{&version}.register(root.Flags(), "version", "print the version, as the command does")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badFlag(err) })
 	root.AddCommand(
 		a.newCronCommand(),

@@ -27,17 +27,24 @@ func (a *app) newVersionCommand() *cobra.Command {
 		Example: "  singleton version\n  singleton version --json",
 		Args:    arguments(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			v := readVersion(info)
 			if asJSON {
-				return a.printJSON(v)
+				return a.printJSON(thisVersion())
 			}
-			_, err := fmt.Fprintln(a.stdout, v)
-			return err
+			return a.printVersion()
 		},
 	}
 	toggle{&asJSON}.register(cmd.Flags(), "json", "print a JSON object")
 	return cmd
+}
+
+func (a *app) printVersion() error {
+	_, err := fmt.Fprintln(a.stdout, thisVersion())
+	return err
+}
+
+func thisVersion() versionInfo {
+	info, _ := debug.ReadBuildInfo() // nil outside of a module
+	return readVersion(info)
 }
 
 func readVersion(info *debug.BuildInfo) versionInfo {
