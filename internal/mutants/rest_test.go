@@ -31,3 +31,22 @@ var scheduleMutants = []mutant{
 		killer: test("./schedule", "TestVectors|TestFieldsName"),
 	},
 }
+
+// childMutants are faults of the processes that jobs run. Those that leave a process alive for good are not here: their tests
+// would wait for it.
+var childMutants = []mutant{
+	{
+		name: "only-the-child-is-signalled", rule: "signals reach the whole group of a command",
+		file:   "internal/procgroup/group_linux.go",
+		old:    "unix.PidfdSendSignal(g.pidfd, sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP)",
+		new:    "unix.PidfdSendSignal(g.pidfd, sig, nil, 0)",
+		killer: test("./internal/procgroup", "TestBackgroundChildrenEndWithTheCommand/obedient"),
+	},
+	{
+		name: "background-children-go-on", rule: "a command has ended when its whole group has",
+		file:   "internal/procgroup/child.go",
+		old:    "return !c.running() && c.group.gone()",
+		new:    "return !c.running()",
+		killer: test("./internal/procgroup", "TestBackgroundChildrenEndWithTheCommand/obedient"),
+	},
+}
