@@ -162,10 +162,11 @@ func TestB35TwoWeeksOfOutage(t *testing.T) {
 
 func TestB36ChangedSpecStartsFromNow(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		r1 := c.start("r1", nil, Job{Name: "a", Spec: "0 0 0 * * *"})
+		lease := func(cfg *Config) { cfg.Lease = time.Minute }
+		r1 := c.start("r1", lease, Job{Name: "a", Spec: "0 0 0 * * *"})
 		time.Sleep(12*time.Hour + 30*time.Minute)
 		r1.stop()
-		c.start("r2", nil, Job{Name: "a", Spec: "0 0 12 * * *"})
+		c.start("r2", lease, Job{Name: "a", Spec: "0 0 12 * * *"})
 		time.Sleep(11 * time.Hour)
 		equal(t, "starts", c.started("a"), nil)
 		time.Sleep(13 * time.Hour)
