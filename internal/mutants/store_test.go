@@ -102,7 +102,7 @@ var redisStoreMutants = []mutant{
 		file:   "store/redisstore/script.go",
 		old:    "return script.Run(ctx, c, keys, args...).Result()",
 		new:    "if method == \"acquire\" && c.Exists(ctx, keys[0]).Val() == 0 {\n\t\t\tc.Del(ctx, keys[0])\n\t\t}\n\t\treturn script.Run(ctx, c, keys, args...).Result()",
-		killer: test("./store/redisstore", "TestContract/leases/of_many_candidates"), quick: true,
+		killer: test("./store/redisstore", "TestContract/leases/of_many_candidates"), // by a race, most of the time
 	},
 	{
 		name: "redis-old-commit-applied", rule: "a commit older than the last changes nothing",
@@ -130,7 +130,7 @@ var redisStoreMutants = []mutant{
 		file:   "store/redisstore/lua/commit.lua",
 		old:    "elseif redis.call('GET', lease) ~= ARGV[1] then\n  return {'lost'}\n",
 		new:    "",
-		killer: test("./store/redisstore", "TestContract/commits"), quick: true,
+		killer: test("./store/redisstore", "TestContract/commits"),
 	},
 	{
 		name: "redis-lapsed-session-joined", rule: "Join revives no session",
