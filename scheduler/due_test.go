@@ -49,7 +49,11 @@ func defined(t testing.TB, j Job) *definition {
 		j.Name = "j"
 	}
 	j.Do = work
-	d, err := define(j, schedule.Options{Seconds: len(strings.Fields(j.Spec)) == 6})
+	fields := strings.Fields(j.Spec)
+	if strings.Contains(j.Spec, "=") {
+		fields = fields[1:]
+	}
+	d, err := define(j, schedule.Options{Seconds: len(fields) == 6})
 	if err != nil {
 		t.Fatal(err)
 	}
