@@ -36,7 +36,7 @@ func TestB39PanicAndGoexitAreFailures(t *testing.T) {
 				t.Errorf("%q is not in %.200q", want, got[i].Detail)
 			}
 		}
-		if !strings.Contains(got[0].Detail, "jobs_test.go") {
+		if !strings.Contains(got[0].Detail, "runner_test.go") {
 			t.Errorf("the stack is not in %q", got[0].Detail)
 		}
 	})
