@@ -25,7 +25,7 @@ const startLimit = 20 * time.Second
 
 // Config says which server to start; the zero value keeps nothing on disk.
 type Config struct {
-	AppendOnly bool     // keep an append-only file, so that Restart finds the data
+	AppendOnly bool     // keep an append-only file, fsynced before each reply, so that Restart finds all that was acknowledged
 	Args       []string // further arguments of redis-server, such as "--requirepass", "x"
 }
 
@@ -136,7 +136,7 @@ func (s *Server) Launch() error {
 	}
 	args := append([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
-		"--save", "", "--appendonly", persistence, "--daemonize", "no", "--logfile", "",
+		"--save", "", "--appendonly", persistence, "--appendfsync", "always", "--daemonize", "no", "--logfile", "",
 	}, s.cfg.Args...)
 	p, err := start(args)
 	if err != nil {

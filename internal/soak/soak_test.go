@@ -65,7 +65,7 @@ type group struct {
 }
 
 func newGroup(t *testing.T) *group {
-	server := redistest.Start(t, redistest.AppendOnly())
+	server := redistest.Start(t, redistest.AppendOnly(), redistest.Args("--appendfsync", "everysec")) // Redis's default
 	g := &group{t: t, server: server, client: server.Client(), dir: t.TempDir(), replicas: make(map[string]*replica)}
 	g.store = redisstore.New(g.client, nil)
 	t.Cleanup(func() { _ = g.store.Close() })

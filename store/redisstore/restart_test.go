@@ -43,8 +43,7 @@ func TestRestartsKeepWhatTheServerKept(t *testing.T) {
 }
 
 func TestALostTailIsAGap(t *testing.T) {
-	// Always: with everysec a kill may take more than the tail, while an fsync is under way.
-	server := redistest.Start(t, redistest.AppendOnly(), redistest.Args("--appendfsync", "always"))
+	server := redistest.Start(t, redistest.AppendOnly())
 	s, ctx := open(t, server.Client(), nil), t.Context()
 	l := lead(t, s, "a", "n1")
 	for number := range uint64(3) {
