@@ -89,7 +89,7 @@ func (c *commands) killAfter(cause error) (after time.Duration, sessionLost bool
 	case errors.Is(cause, context.DeadlineExceeded): // the job's timeout
 		return min(c.grace/5, 10*time.Second), false
 	default:
-		return lifetime.Guard(c.lease), true
+		return lifetime.Guard(c.lease) / 5 * 4, true // the rest is for dying: at its end another replica may lead
 	}
 }
 

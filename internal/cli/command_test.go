@@ -27,8 +27,8 @@ func TestKillFollowsTermByReason(t *testing.T) {
 		{scheduler.ErrStopping, 4500 * time.Millisecond, false}, // so that what it leaves can still be told within the grace
 		{fmt.Errorf("wrapped: %w", scheduler.ErrStopping), 4500 * time.Millisecond, false},
 		{context.DeadlineExceeded, 5 * time.Second, false},
-		{election.ErrExpired, 1500 * time.Millisecond, true},
-		{store.ErrEnded, 1500 * time.Millisecond, true},
+		{election.ErrExpired, 1200 * time.Millisecond, true},
+		{store.ErrEnded, 1200 * time.Millisecond, true},
 		{errNow, 0, false},
 	} {
 		if after, lost := c.killAfter(x.cause); after != x.after || lost != x.lost {
@@ -39,7 +39,7 @@ func TestKillFollowsTermByReason(t *testing.T) {
 	if after, _ := c.killAfter(context.DeadlineExceeded); after != 10*time.Second {
 		t.Errorf("timeout with a long grace: %v", after)
 	}
-	if after, _ := c.killAfter(election.ErrExpired); after != 50*time.Millisecond {
+	if after, _ := c.killAfter(election.ErrExpired); after != 40*time.Millisecond {
 		t.Errorf("session of a short lease: %v", after)
 	}
 }

@@ -55,8 +55,7 @@ func follow(leading *atomic.Bool) election.Callbacks {
 // run returns when the scheduler has: after a signal, or with a fault that no retry heals.
 func (r *replica) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, stopSignals()...)
-	defer signal.Stop(signals)
+	signal.Notify(signals, stopSignals()...) // to the end of the process: one more must not cut its last words off
 
 	if r.store.redis == nil { // nobody else can have lost anything of a store in memory
 		if err := scheduler.Create(ctx, r.store, r.group); err != nil {
