@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -36,18 +37,19 @@ func TestB42KilledLeader(t *testing.T) {
 
 func TestB48JobThatKillsItsProcess(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		deaths := 0
+		var deaths atomic.Int32
 		for _, name := range []string{"r1", "r2", "r3", "r4", "r5"} {
-			var r *replica
-			r = c.start(name, nil, Job{Name: "a", Spec: "0 * * * * *", OnInterrupt: InterruptRerun, Do: func(context.Context, Run) error {
-				deaths++
-				r.kill()
+			var self atomic.Pointer[replica]
+			r := c.start(name, nil, Job{Name: "a", Spec: "0 * * * * *", OnInterrupt: InterruptRerun, Do: func(context.Context, Run) error {
+				deaths.Add(1)
+				self.Load().kill()
 				return errGone
 			}})
+			self.Store(r)
 		}
 		time.Sleep(110 * time.Second)
-		if deaths != 3 {
-			t.Errorf("%d replicas were killed", deaths)
+		if n := deaths.Load(); n != 3 {
+			t.Errorf("%d replicas were killed", n)
 		}
 		equal(t, "history", c.history("a"), []string{
 			"00:01:00#1 schedule interrupted", "00:01:00#2 rerun interrupted", "00:01:00#3 rerun interrupted",

@@ -159,24 +159,32 @@ func TestS4RunsKnowWhatTheyAre(t *testing.T) {
 
 func TestS4ContextEndsBeforeTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		var ended, aliveThen bool
-		var cause error
+		type end struct {
+			cause error
+			alive bool // the session, in the store
+		}
+		ends := make(chan end, 1)
 		job := Job{Name: "a", Spec: "*/10 * * * * *", Do: func(ctx context.Context, run Run) error {
 			<-ctx.Done()
 			replicas, err := c.store.Replicas(context.Background(), "g")
-			ended, cause, aliveThen = true, context.Cause(ctx), err == nil && len(replicas) > 0 && replicas[0].ID == run.Replica
+			ends <- end{context.Cause(ctx), err == nil && len(replicas) > 0 && replicas[0].ID == run.Replica}
 			if run.Valid() {
 				t.Error("a run whose context has ended with its session is valid")
 			}
-			return cause
+			return context.Cause(ctx)
 		}}
 		c.start("r1", nil, job)
 		time.Sleep(11 * time.Second)
 		c.script.follow(func(call) fate { return fate{lost: true} })
 		time.Sleep(4 * time.Second)
 		c.script.follow(nil)
-		if !ended || !aliveThen || !errors.Is(cause, election.ErrExpired) {
-			t.Errorf("ended %v with %v, session alive then %v", ended, cause, aliveThen)
+		select {
+		case e := <-ends:
+			if !e.alive || !errors.Is(e.cause, election.ErrExpired) {
+				t.Errorf("%+v", e)
+			}
+		default:
+			t.Error("the run goes on")
 		}
 		time.Sleep(2 * time.Second)
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule interrupted"})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,16 +106,18 @@ func TestB38NamesAreUnique(t *testing.T) {
 
 func TestB38JobsMayCallTheirScheduler(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		var r *replica
-		r = c.start("r1", nil, Job{Name: "a", Spec: "*/10 * * * * *", Do: func(ctx context.Context, run Run) error {
+		var self atomic.Pointer[replica]
+		first := c.start("r1", nil, Job{Name: "a", Spec: "*/10 * * * * *", Do: func(ctx context.Context, run Run) error {
 			if run.Tick.Second() != 10 {
 				return nil
 			}
+			r := self.Load()
 			r.add(Job{Name: "added", Spec: "* * * * * *"}, Job{Name: "b", Spec: "* * * * * *"})
 			r.Jobs()
 			time.Sleep(2500 * time.Millisecond)
 			return errors.Join(r.Remove("b"), r.Check(), r.Resign(ctx), r.Remove("a"))
 		}})
+		self.Store(first)
 		c.start("r2", nil, Job{Name: "a", Spec: "*/10 * * * * *"}, Job{Name: "added", Spec: "* * * * * *"})
 		time.Sleep(13500 * time.Millisecond)
 		equal(t, "a", c.history("a"), []string{"00:00:10#1 schedule succeeded"})

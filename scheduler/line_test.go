@@ -178,8 +178,10 @@ type script struct {
 
 func newScript() *script { return &script{calls: make(map[string]int)} }
 
-// follow replaces the function; nil is a script without faults.
+// follow replaces the function, once nobody asks the old one any more; nil is a script without faults.
 func (s *script) follow(decide func(c call) fate) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decide = decide

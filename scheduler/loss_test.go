@@ -290,6 +290,7 @@ func TestHalfMadeLedgerIsMadeAgain(t *testing.T) {
 		})
 		c.store.Wipe()
 		time.Sleep(20 * time.Second)
+		c.script.follow(nil)                                                         // and wait for whoever asks it
 		equal(t, "commits with the marker", made, []string{"the marker and 0 more"}) // it comes last, and alone
 		if len(c.records(bucketLedger)) != 1 || c.leader(t) == r2 {
 			t.Fatalf("marker %v, leader %v", c.records(bucketLedger), c.leader(t).name)

@@ -49,11 +49,11 @@ func (e *nilError) Error() string { return e.text }
 
 func TestTimeout(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		var cause error
+		causes := make(chan error, 1)
 		c.start("r1", nil,
 			Job{Name: "heeds", Spec: "*/10 * * * * *", Timeout: 2 * time.Second, Do: func(ctx context.Context, run Run) error {
 				<-ctx.Done()
-				cause = context.Cause(ctx)
+				causes <- context.Cause(ctx)
 				if !run.Valid() {
 					t.Error("a timeout does not make a run invalid: nobody else may take it over")
 				}
@@ -62,7 +62,7 @@ func TestTimeout(t *testing.T) {
 			Job{Name: "finishes", Spec: "*/10 * * * * *", Timeout: 2 * time.Second, Do: sleeps(5 * time.Second)},
 		)
 		time.Sleep(16 * time.Second)
-		if !errors.Is(cause, context.DeadlineExceeded) {
+		if cause := <-causes; !errors.Is(cause, context.DeadlineExceeded) {
 			t.Errorf("the cause is %v", cause)
 		}
 		equal(t, "heeds", c.history("heeds"), []string{"00:00:10#1 schedule timed out"})
