@@ -19,13 +19,13 @@ func TestB49LateCommitChangesNothing(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(34 * time.Second)
+		pass(34 * time.Second)
 		before := c.records(bucketJob)["a"]
-		time.Sleep(2 * time.Second) // the held bytes arrive
+		pass(2 * time.Second) // the held bytes arrive
 		if after := c.records(bucketJob)["a"]; after != before || len(c.records(bucketRun)) != 0 {
 			t.Errorf("the job was %s, is %s, open runs %v", before, after, c.records(bucketRun))
 		}
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		equal(t, "history", c.history("a"), every(10, 10, 4, "schedule succeeded"))
 	})
 }
@@ -44,9 +44,9 @@ func TestB52ClaimWithoutAnAnswer(t *testing.T) {
 		r1 := c.start("r1", nil, job)
 		c.start("r2", nil, job)
 		c.script.follow(func(call call) fate { return fate{mute: call.replica == "r1" && call.claims("a")} })
-		time.Sleep(10*time.Second + 100*time.Millisecond)
+		pass(10*time.Second + 100*time.Millisecond)
 		c.takeLease(t, r1)
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r2 00:00:10#2 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule not started", "00:00:10#2 schedule succeeded"})
 	})
@@ -73,15 +73,15 @@ func TestB52ClaimThatComesLate(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(143 * time.Second)
+		pass(143 * time.Second)
 		if len(c.records(bucketRun)) > 0 {
 			t.Fatal("the claim has come too early for this test")
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if len(c.records(bucketRun)) == 0 {
 			t.Fatal("the claim has not come")
 		}
-		time.Sleep(25 * time.Second)
+		pass(25 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r2 00:00:10#2 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule not started", "00:00:10#2 schedule succeeded"})
 	})
@@ -92,11 +92,11 @@ func TestB52ClaimWithoutAnAnswerIsFoundByItsReplica(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		r1 := c.start("r1", nil, Job{Name: "a", Spec: "*/10 * * * * *"})
 		c.script.follow(func(call call) fate { return fate{mute: call.claims("a"), lost: call.op == "leader"} })
-		time.Sleep(10*time.Second + 100*time.Millisecond)
+		pass(10*time.Second + 100*time.Millisecond)
 		c.takeLease(t, r1)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c.script.follow(func(call call) fate { return fate{lost: call.op == "leader"} })
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#2 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule not started", "00:00:10#2 schedule succeeded"})
 	})
@@ -106,7 +106,7 @@ func TestB52ClaimWithoutAnAnswerIsFoundByItsReplica(t *testing.T) {
 func TestB52ClaimThatIsOnItsWay(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		r1 := c.start("r1", nil, Job{Name: "a", Spec: "*/10 * * * * *"})
-		time.Sleep(8900 * time.Millisecond)
+		pass(8900 * time.Millisecond)
 		looked := false
 		c.script.follow(func(call call) fate {
 			switch {
@@ -121,7 +121,7 @@ func TestB52ClaimThatIsOnItsWay(t *testing.T) {
 		if err := r1.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if at := c.executions("a")[0].at.Sub(day2000()); at < 10300*time.Millisecond || at > 10600*time.Millisecond {
 			t.Errorf("the claim was answered after %v, which is not what this test is about", at)
 		}
@@ -140,7 +140,7 @@ func TestRunnerRefuses(t *testing.T) {
 		{"claims of closed terms", func(_ *cluster, r *replica) { r.runner.close(1 << 52) }},
 		{"sessions that are over", func(c *cluster, _ *replica) {
 			c.script.follow(func(call) fate { return fate{lost: true} })
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 		}},
 		{"claims of a replica that stops", func(_ *cluster, r *replica) { r.runner.halt() }},
 	} {
@@ -177,9 +177,9 @@ func TestS1StartsFollowTheirClaims(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(11900 * time.Millisecond)
+		pass(11900 * time.Millisecond)
 		equal(t, "starts", c.started("a"), nil)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
 		if at := c.executions("a")[0].at.Sub(day2000()); at < 12*time.Second {
 			t.Errorf("it started after %v, before its claim was in the store", at)
@@ -193,7 +193,7 @@ func TestS1OnlyTheHolderClaims(t *testing.T) {
 		job := Job{Name: "a", Spec: "*/10 * * * * *"}
 		c.start("r1", nil, job)
 		c.start("r2", nil, job)
-		time.Sleep(9 * time.Second)
+		pass(9 * time.Second)
 		c.script.follow(func(call call) fate {
 			if call.replica != "r1" {
 				return fate{}
@@ -203,9 +203,9 @@ func TestS1OnlyTheHolderClaims(t *testing.T) {
 			}
 			return fate{lost: true}
 		})
-		time.Sleep(9 * time.Second)
+		pass(9 * time.Second)
 		c.script.follow(nil)
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r2 00:00:10#1 catch-up", "r2 00:00:20#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 catch-up succeeded", "00:00:20#1 schedule succeeded"})
 	})

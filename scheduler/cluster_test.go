@@ -67,6 +67,13 @@ func (c *cluster) log() string {
 	return c.logs.String()
 }
 
+// pass lets so much time pass, and then all that is due at that moment be done. Only the root of a bubble calls it: a bare
+// Sleep ends beside whatever else is due.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // Write gathers the logs of all replicas.
 func (c *cluster) Write(p []byte) (int, error) {
 	c.mu.Lock()

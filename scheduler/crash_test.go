@@ -22,9 +22,9 @@ func TestB42KilledLeader(t *testing.T) {
 			job := Job{Name: "a", Spec: "*/10 * * * * *", OnInterrupt: tt.policy, Do: takes(2 * time.Second)}
 			r1 := c.start("r1", nil, job)
 			c.start("r2", nil, job)
-			time.Sleep(11 * time.Second)
+			pass(11 * time.Second)
 			r1.kill()
-			time.Sleep(8 * time.Second)
+			pass(8 * time.Second)
 			equal(t, "starts", c.started("a"), tt.starts)
 			equal(t, "history", c.history("a"), tt.history)
 			runs := c.executions("a")
@@ -47,7 +47,7 @@ func TestB48JobThatKillsItsProcess(t *testing.T) {
 			}})
 			self.Store(r)
 		}
-		time.Sleep(110 * time.Second)
+		pass(110 * time.Second)
 		if n := deaths.Load(); n != 3 {
 			t.Errorf("%d replicas were killed", n)
 		}
@@ -68,7 +68,7 @@ func TestS3RerunsAreBounded(t *testing.T) {
 		for _, name := range []string{"r1", "r2", "r3", "r4"} {
 			c.start(name, grace, job)
 		}
-		time.Sleep(61 * time.Second)
+		pass(61 * time.Second)
 		for range 3 {
 			for _, r := range c.replicas {
 				if r.leads() {
@@ -76,7 +76,7 @@ func TestS3RerunsAreBounded(t *testing.T) {
 					break
 				}
 			}
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 		}
 		runs := c.executions("a")
 		if len(runs) != 3 {
@@ -99,9 +99,9 @@ func TestS3NoRerunOutsideTheWindow(t *testing.T) {
 		job := Job{Name: "a", Spec: "*/30 * * * * *", OnInterrupt: InterruptRerun, Window: 3500 * time.Millisecond, Do: takes(time.Minute)}
 		r1 := c.start("r1", nil, job)
 		c.start("r2", nil, job)
-		time.Sleep(30*time.Second + 100*time.Millisecond)
+		pass(30*time.Second + 100*time.Millisecond)
 		r1.kill()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:30#1 schedule"})
 		e := c.entries("a")[0]
 		if e.Outcome != Interrupted || !strings.Contains(e.Detail+e.Note, "not run again: older than the window") {
@@ -116,7 +116,7 @@ func TestS7StandstillEndsTheTerm(t *testing.T) {
 		job := Job{Name: "a", Spec: "*/10 * * * * *"}
 		r1 := c.start("r1", nil, job)
 		r2 := c.start("r2", nil, job)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		if !r1.leads() || r1.Check() != nil {
 			t.Fatal("r1 does not lead", r1.Check())
 		}
@@ -124,7 +124,7 @@ func TestS7StandstillEndsTheTerm(t *testing.T) {
 		c.script.follow(func(call call) fate {
 			return fate{lost: call.replica == "r1" && call.op != "renew" && call.op != "release"}
 		})
-		time.Sleep(4 * time.Minute)
+		pass(4 * time.Minute)
 		if r1.leads() || !r2.leads() {
 			t.Errorf("r1 leads: %v, r2 leads: %v", r1.leads(), r2.leads())
 		}
@@ -132,7 +132,7 @@ func TestS7StandstillEndsTheTerm(t *testing.T) {
 		if !strings.Contains(c.log(), "scheduling loop stands still") {
 			t.Error("nothing is said of the standstill")
 		}
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if got := c.started("a"); !strings.HasPrefix(got[len(got)-1], "r2 ") {
 			t.Errorf("%v", got)
 		}

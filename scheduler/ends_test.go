@@ -33,11 +33,11 @@ func TestB50PausedReplicaEndsLate(t *testing.T) {
 				c.start("r1", nil, job(func(context.Context, Run) error { time.Sleep(15 * time.Second); return nil }))
 				c.start("r2", nil, job(takes(tt.rerun)))
 				c.start("r3", nil, job(takes(tt.rerun)))
-				time.Sleep(11 * time.Second)
+				pass(11 * time.Second)
 				c.script.follow(func(call call) fate { return fate{lost: call.replica == "r1"} })
-				time.Sleep(10 * time.Second)
+				pass(10 * time.Second)
 				c.script.follow(nil)
-				time.Sleep(6 * time.Second) // r1 tells what it has done
+				pass(6 * time.Second) // r1 tells what it has done
 				if got := c.entries("a")[0]; !strings.HasPrefix(got.Note, "ended late: succeeded at 2000-01-01T00:00:25Z") {
 					t.Errorf("the late end is not noted: %+v", got)
 				}
@@ -45,7 +45,7 @@ func TestB50PausedReplicaEndsLate(t *testing.T) {
 				if tt.kill {
 					second.kill()
 				}
-				time.Sleep(40 * time.Second)
+				pass(40 * time.Second)
 				equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", second.name + " 00:00:10#2 rerun"})
 				equal(t, "history", c.history("a"), tt.history)
 			})
@@ -74,9 +74,9 @@ func TestB51LeaderLeavesBetweenTwoReads(t *testing.T) {
 					}
 					return fate{}
 				})
-				time.Sleep(11 * time.Second)
+				pass(11 * time.Second)
 				r1.stop()
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				if reads.Load() < 2*tt.pair {
 					t.Errorf("%d reads, too few for this test", reads.Load())
 				}
@@ -92,11 +92,11 @@ func TestS2EndsWaitForALeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		job := Job{Name: "a", Spec: "10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(3 * time.Second)}
 		r1 := c.start("r1", nil, job)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		r1.stop()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		c.start("r2", nil, job)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule succeeded"})
 	})
@@ -123,7 +123,7 @@ func TestS2EndsOfUnknownClaims(t *testing.T) {
 		if err := c.store.Post(t.Context(), "g", "z", []byte("garbage")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		equal(t, "history", c.history("a"), []string{"00:00:00#1 schedule failed", "00:00:01#1 schedule succeeded"})
 		for _, e := range c.entries("a") {
 			if !strings.Contains(e.Note, "did not know this attempt") {
@@ -152,11 +152,11 @@ func TestB54DuplicateMessageChangesNothing(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		r1.stop()
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		before := c.entries("a")
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		if posts.Load() != 1 || len(c.records(store.InboxBucket)) != 0 || len(c.records(bucketSeen)) != 1 {
 			t.Errorf("%d posts, inbox %v, seen %v", posts.Load(), c.records(store.InboxBucket), c.records(bucketSeen))
 		}
@@ -178,9 +178,9 @@ func TestB54DuplicateOfForgottenMessage(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(5100 * time.Millisecond)
+		pass(5100 * time.Millisecond)
 		r1.stop()
-		time.Sleep(5300 * time.Millisecond)
+		pass(5300 * time.Millisecond)
 		equal(t, "history", c.history("a"), []string{"00:00:09#1 schedule succeeded", "00:00:10#1 schedule succeeded"})
 	})
 }
@@ -191,7 +191,7 @@ func TestEndsAreToldAgain(t *testing.T) {
 		job := Job{Name: "a", Spec: "10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(2 * time.Second)}
 		r1 := c.start("r1", nil, job)
 		c.start("r2", nil, job)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		if err := r1.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestEndsAreToldAgain(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		if n := posts.Load(); n != 2 {
 			t.Errorf("%d posts, want one that is lost and one more", n)
 		}

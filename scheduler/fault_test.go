@@ -52,7 +52,7 @@ func TestPermanentFaultWithRunningJobs(t *testing.T) {
 		r := c.start("r1", grace, Job{Name: "heeds", Spec: "*/10 * * * * *", Do: takes(time.Hour)},
 			Job{Name: "ignores", Spec: "*/10 * * * * *", Do: sleeps(40 * time.Second)})
 		r.checked = true
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		c.script.follow(func(call) fate { return fate{err: store.Permanent("use the new password", errors.New("WRONGPASS"))} })
 		<-r.done
 		if !errors.Is(r.err, store.ErrPermanent) || !errors.Is(r.err, ErrUnfinished) {
@@ -61,7 +61,7 @@ func TestPermanentFaultWithRunningJobs(t *testing.T) {
 		if took := time.Since(day2000()); took > 25*time.Second {
 			t.Errorf("after %v", took)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 	})
 }
 
@@ -71,21 +71,21 @@ func TestCheckSeesAStandstill(t *testing.T) {
 		blocks := func(cfg *Config) { cfg.Logger = slog.New(gated{cfg.Logger.Handler(), gate}) }
 		r := c.start("r1", blocks, Job{Name: "a", Spec: "*/10 * * * * *", Do: takes(15 * time.Second)})
 		r2 := c.start("r2", nil, Job{Name: "a", Spec: "*/10 * * * * *"})
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		if err := r.Check(); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(130 * time.Second) // the leader's loop waits for a log handler
+		pass(130 * time.Second) // the leader's loop waits for a log handler
 		if err := r.Check(); !errors.Is(err, errStandstill) {
 			t.Errorf("Check: %v", err)
 		}
-		time.Sleep(25 * time.Second)
+		pass(25 * time.Second)
 		if got := c.started("a"); !r2.leads() || len(got) < 2 || !strings.HasPrefix(got[1], "r2 ") {
 			t.Errorf("nobody has taken over: %v", c.started("a"))
 		}
 		before := c.records(bucketJob)["a"]
 		close(gate) // what the loop that was left behind still does changes nothing
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if err := r.Check(); err != nil || c.records(bucketJob)["a"] != before {
 			t.Errorf("%v, job was %s, is %s", err, before, c.records(bucketJob)["a"])
 		}
@@ -114,7 +114,7 @@ func TestIdleFollowersSendNothing(t *testing.T) {
 		job := Job{Name: "a", Spec: "* * * * * *"}
 		c.start("r1", lease, job)
 		c.start("r2", lease, job)
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		acquires, watches := c.script.count("r2", "acquire"), c.script.count("r2", "watch")
 		if all := c.script.count("r2", ""); all != acquires+watches || watches != 2 || acquires > 60 {
 			t.Errorf("%d calls in 40 leases, of them %d acquires and %d watches", all, acquires, watches)
@@ -129,17 +129,17 @@ func TestIdleReplicasThatHaveLed(t *testing.T) {
 		job := Job{Name: "a", Spec: "* * * * * *"}
 		r1 := c.start("r1", lease, job)
 		c.start("r2", lease, job)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if err := r1.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		before := make(map[string]int)
 		ops := []string{"acquire", "position", "read", "leader", "join", "post", "replicas", "commit", ""}
 		for _, op := range ops {
 			before[op] = c.script.count("r1", op)
 		}
-		time.Sleep(10 * time.Minute) // 40 leases
+		pass(10 * time.Minute) // 40 leases
 		got := make(map[string]int)
 		for _, op := range ops {
 			got[op] = c.script.count("r1", op) - before[op]

@@ -16,11 +16,11 @@ func TestB40LongRunIsNotStartedElsewhere(t *testing.T) {
 		short := func(cfg *Config) { cfg.Lease = time.Second }
 		r1 := c.start("r1", short, job)
 		c.start("r2", short, job)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		if err := r1.Resign(t.Context()); err != nil { // the run goes on, on r1's session
 			t.Fatal(err)
 		}
-		time.Sleep(14 * time.Second)
+		pass(14 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:20 overlap", "00:00:10#1 schedule succeeded"})
 	})
@@ -31,20 +31,20 @@ func TestB41StopWithALongJob(t *testing.T) {
 		job := Job{Name: "a", Spec: "0 */5 * * * *", Do: takes(10*time.Minute - time.Second)}
 		r1 := c.start("r1", func(cfg *Config) { cfg.Grace = 15 * time.Minute }, job)
 		r2 := c.start("r2", nil, job)
-		time.Sleep(5*time.Minute + time.Second)
+		pass(5*time.Minute + time.Second)
 		r1.cancel()
-		time.Sleep(100 * time.Millisecond)
+		pass(100 * time.Millisecond)
 		if !r2.leads() {
 			t.Error("r2 does not lead")
 		}
-		time.Sleep(9*time.Minute + 57*time.Second)
+		pass(9*time.Minute + 57*time.Second)
 		select {
 		case <-r1.done:
 			t.Error("r1 has returned before its job has ended")
 		default:
 		}
 		r1.stop()
-		time.Sleep(500 * time.Millisecond)
+		pass(500 * time.Millisecond)
 		equal(t, "starts", c.started("a"), []string{"r1 00:05:00#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:10:00 overlap", "00:05:00#1 schedule succeeded"})
 		for _, e := range c.entries("a") {
@@ -61,9 +61,9 @@ func TestS5StoppingHandsOverAtOnce(t *testing.T) {
 		long, short := Job{Name: "long", Spec: "* * * * * *", Do: takes(3900 * time.Millisecond)}, Job{Name: "short", Spec: "* * * * * *"}
 		r1 := c.start("r1", nil, long, short)
 		c.start("r2", nil, long, short)
-		time.Sleep(2500 * time.Millisecond)
+		pass(2500 * time.Millisecond)
 		r1.cancel()
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		if l, err := c.store.Leader(t.Context(), "g"); err != nil || !strings.HasPrefix(l.Replica, "r2") {
 			t.Errorf("a millisecond later %v leads, %v", l, err)
 		}
@@ -71,7 +71,7 @@ func TestS5StoppingHandsOverAtOnce(t *testing.T) {
 		if at := time.Since(day2000()); at != 4900*time.Millisecond {
 			t.Errorf("r1 has returned after %v", at)
 		}
-		time.Sleep(50 * time.Millisecond)
+		pass(50 * time.Millisecond)
 		equal(t, "short jobs", c.started("short"), []string{
 			"r1 00:00:01#1 schedule", "r1 00:00:02#1 schedule", "r2 00:00:03#1 schedule", "r2 00:00:04#1 schedule",
 		})
@@ -92,9 +92,9 @@ func TestS5StoppingStartsNothingMore(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(10*time.Second + 100*time.Millisecond)
+		pass(10*time.Second + 100*time.Millisecond)
 		r1.stop()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		equal(t, "starts", c.started("a"), []string{"r2 00:00:10#2 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule not started", "00:00:10#2 schedule succeeded"})
 	})
@@ -105,13 +105,13 @@ func TestB43FiveTerms(t *testing.T) {
 		job := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		r1 := c.start("r1", nil, job)
 		for range 5 {
-			time.Sleep(3300 * time.Millisecond)
+			pass(3300 * time.Millisecond)
 			if err := r1.Resign(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(1500 * time.Millisecond)
+			pass(1500 * time.Millisecond)
 		}
-		time.Sleep(300 * time.Millisecond)
+		pass(300 * time.Millisecond)
 		var got []string
 		for _, e := range c.entries("a") {
 			got = append(got, e.Tick.Format("15:04:05#1 ")+string(e.Outcome))
@@ -131,11 +131,11 @@ func TestB55SessionOutlivesALongSleep(t *testing.T) {
 		job := Job{Name: "a", Spec: "*/10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(45 * time.Second)}
 		r1 := c.start("r1", func(cfg *Config) { cfg.Lease = 5 * time.Second }, job)
 		c.start("r2", func(cfg *Config) { cfg.Lease = 30 * time.Second }, job)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		if err := r1.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(48 * time.Second)
+		pass(48 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:20-00:00:50 ×4 overlap", "00:00:10#1 schedule succeeded"})
 	})
@@ -144,7 +144,7 @@ func TestB55SessionOutlivesALongSleep(t *testing.T) {
 func TestS4RunsKnowWhatTheyAre(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		r1 := c.start("r1", nil, Job{Name: "a", Spec: "*/10 * * * * *", Do: takes(time.Minute)})
-		time.Sleep(12 * time.Second)
+		pass(12 * time.Second)
 		token := r1.elector.Term().Token()
 		run := c.executions("a")[0].run
 		if run.Job != "a" || !run.Tick.Equal(day2000().Add(10*time.Second)) || run.Attempt != 1 || run.Reason != ReasonSchedule ||
@@ -174,9 +174,9 @@ func TestS4ContextEndsBeforeTheSession(t *testing.T) {
 			return context.Cause(ctx)
 		}}
 		c.start("r1", nil, job)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		c.script.follow(func(call) fate { return fate{lost: true} })
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		c.script.follow(nil)
 		select {
 		case e := <-ends:
@@ -186,7 +186,7 @@ func TestS4ContextEndsBeforeTheSession(t *testing.T) {
 		default:
 			t.Error("the run goes on")
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule interrupted"})
 	})
 }

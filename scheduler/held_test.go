@@ -15,12 +15,12 @@ func TestS2SessionIsHeldUntilTheEndIsTold(t *testing.T) {
 		r1 := c.start("r1", func(cfg *Config) { cfg.Grace = time.Minute }, job)
 		c.start("r2", nil, job)
 		c.script.follow(func(call call) fate { return fate{lost: call.replica == "r1" && call.op == "post"} })
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		r1.cancel()
-		time.Sleep(25 * time.Second)
+		pass(25 * time.Second)
 		c.script.follow(nil)
 		r1.stop()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule succeeded"})
 	})
@@ -33,7 +33,7 @@ func TestS3LateSuccessEndsTheWaitForTheNextAttempt(t *testing.T) {
 			Do: func(context.Context, Run) error { time.Sleep(2 * time.Second); return nil }}
 		c.start("r1", nil, job)
 		c.start("r2", nil, job)
-		time.Sleep(10500 * time.Millisecond)
+		pass(10500 * time.Millisecond)
 		c.script.follow(func(call call) fate {
 			if call.replica == "r1" {
 				return fate{err: errGone}
@@ -41,10 +41,10 @@ func TestS3LateSuccessEndsTheWaitForTheNextAttempt(t *testing.T) {
 			return fate{}
 		})
 		for len(c.history("a")) == 0 { // until the run is interrupted
-			time.Sleep(10 * time.Millisecond)
+			pass(10 * time.Millisecond)
 		}
 		c.script.follow(nil)
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule interrupted"})
 		if got := c.entries("a")[0].Note; !strings.HasPrefix(got, "ended late: succeeded") {

@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 		}
 		r1 := c.start("r1", nil, jobs...)
 		c.start("r2", nil, jobs...)
-		time.Sleep(16500 * time.Millisecond)
+		pass(16500 * time.Millisecond)
 		st := status(t, c)
 		if st.Leader.Replica != r1.ID() || st.Leader.Token != r1.elector.Term().Token() || st.Lease != 3*time.Second ||
 			len(st.Replicas) != 2 {
@@ -87,10 +87,10 @@ func TestStatusOfAWaitingRun(t *testing.T) {
 		job := Job{Name: "a", Spec: "10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(time.Minute)}
 		r1 := c.start("r1", nil, job)
 		c.start("r2", nil, job)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		r1.kill()
 		for len(c.entries("a")) == 0 {
-			time.Sleep(10 * time.Millisecond)
+			pass(10 * time.Millisecond)
 		}
 		st := status(t, c)
 		if len(st.Running) != 1 || st.Running[0].Replica != "" || st.Running[0].Attempt != 2 || st.Running[0].Reason != ReasonRerun {
@@ -110,7 +110,7 @@ func TestStatusOfOverdueJobs(t *testing.T) {
 			Job{Name: "foreign", Spec: "every thirteen", Schedule: everyNth(13)},
 			Job{Name: "later", Spec: "0 * * * * *"},
 			Job{Name: "long", Spec: "*/4 * * * * *", Do: takes(time.Minute)})
-		time.Sleep(4500 * time.Millisecond)
+		pass(4500 * time.Millisecond)
 		r1.kill()
 		overdue := func() (found []string) {
 			for _, j := range status(t, c).Jobs {
@@ -120,12 +120,12 @@ func TestStatusOfOverdueJobs(t *testing.T) {
 			}
 			return found
 		}
-		time.Sleep(6500 * time.Millisecond) // 11 s
+		pass(6500 * time.Millisecond) // 11 s
 		equal(t, "overdue", overdue(), nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		equal(t, "overdue", overdue(), []string{"each since 00:00:06, after 00:00:04"})
 		c.start("r2", nil, Job{Name: "each", Spec: "*/2 * * * * *"})
-		time.Sleep(time.Second)
+		pass(time.Second)
 		equal(t, "overdue", overdue(), nil)
 	})
 }
@@ -133,7 +133,7 @@ func TestStatusOfOverdueJobs(t *testing.T) {
 func TestHistoryOfAllJobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		c.start("r1", nil, Job{Name: "a", Spec: "*/2 * * * * *"}, Job{Name: "b", Spec: "*/3 * * * * *"})
-		time.Sleep(6500 * time.Millisecond)
+		pass(6500 * time.Millisecond)
 		var got []string
 		for _, e := range c.entries("") {
 			got = append(got, e.RunID)
@@ -158,7 +158,7 @@ func TestHistoryOfAllJobs(t *testing.T) {
 func TestInspectorReadsWhatItCan(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		r := c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *"})
-		time.Sleep(3500 * time.Millisecond)
+		pass(3500 * time.Millisecond)
 		r.stop()
 		c.put(store.Change{Bucket: historyBucket("a"), Key: "00002", Value: []byte("garbage")},
 			store.Change{Bucket: bucketJob, Key: "broken", Value: []byte("garbage")},

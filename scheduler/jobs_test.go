@@ -119,7 +119,7 @@ func TestB38JobsMayCallTheirScheduler(t *testing.T) {
 		}})
 		self.Store(first)
 		c.start("r2", nil, Job{Name: "a", Spec: "*/10 * * * * *"}, Job{Name: "added", Spec: "* * * * * *"})
-		time.Sleep(13500 * time.Millisecond)
+		pass(13500 * time.Millisecond)
 		equal(t, "a", c.history("a"), []string{"00:00:10#1 schedule succeeded"})
 		equal(t, "added", c.history("added"), every(11, 1, 3, "schedule succeeded"))
 		equal(t, "b", c.started("b"), []string{"r1 00:00:11#1 schedule", "r1 00:00:12#1 schedule"})
@@ -129,15 +129,15 @@ func TestB38JobsMayCallTheirScheduler(t *testing.T) {
 func TestRemovedJobsGoOnRunning(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		r := c.start("r1", nil, Job{Name: "a", Spec: "*/10 * * * * *", Do: takes(15 * time.Second)})
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		if err := r.Remove("a"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule succeeded"})
 		r.add(Job{Name: "a", Spec: "*/10 * * * * *"})
-		time.Sleep(time.Second)
+		pass(time.Second)
 		// The next owner applies its CatchUp, and says why the others were skipped.
 		equal(t, "history", c.history("a"), []string{
 			"00:00:10#1 schedule succeeded", "00:00:20 overlap", "00:00:30#1 schedule succeeded",
@@ -149,10 +149,10 @@ func TestUnownedJobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		mine, other := Job{Name: "mine", Spec: "* * * * * *"}, Job{Name: "other", Spec: "0 * * * * *"}
 		r1 := c.start("r1", nil, mine, other)
-		time.Sleep(time.Minute + time.Second)
+		pass(time.Minute + time.Second)
 		r1.stop()
 		r2 := c.start("r2", nil, mine)
-		time.Sleep(3 * time.Minute)
+		pass(3 * time.Minute)
 		since := day2000().Add(time.Minute + time.Second)
 		if got := status(t, c).Jobs[1]; got.Name != "other" || !got.Unowned.Equal(since) || !got.Next.IsZero() {
 			t.Errorf("%+v", got)
@@ -160,7 +160,7 @@ func TestUnownedJobs(t *testing.T) {
 		equal(t, "history", c.history("other"), []string{"00:01:00#1 schedule succeeded"})
 		r2.stop()
 		r3 := c.start("r3", nil, mine, other)
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		equal(t, "history", c.history("other"), []string{
 			"00:01:00#1 schedule succeeded", "00:02:00-00:03:00 ×2 unowned", "00:04:00#1 catch-up succeeded",
 		})
@@ -170,11 +170,11 @@ func TestUnownedJobs(t *testing.T) {
 		r3.stop()
 		// After a week without an owner it is dropped, with its history.
 		c.start("r4", func(cfg *Config) { cfg.Lease = 10 * time.Minute }, Job{Name: "mine", Spec: "0 0 * * * *"})
-		time.Sleep(7*24*time.Hour - time.Minute)
+		pass(7*24*time.Hour - time.Minute)
 		if len(c.records(historyBucket("other"))) == 0 || len(c.records(bucketJob)) != 2 {
 			t.Error("it is dropped too early")
 		}
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		if n := len(c.records(historyBucket("other"))); n != 0 || len(c.records(bucketJob)) != 1 {
 			t.Errorf("%d entries, jobs %v", n, c.records(bucketJob))
 		}

@@ -63,16 +63,16 @@ func TestB57WipedStore(t *testing.T) {
 			inBubble(t, func(t *testing.T, c *cluster) {
 				c.start("r1", nil, jobs...)
 				c.start("r2", nil, jobs...)
-				time.Sleep(10500 * time.Millisecond)
+				pass(10500 * time.Millisecond)
 				c.delay(tt.slow)
 				c.store.Wipe()
 				// The watermark of the ticks does not come back to what it was when r2, or r1, began.
-				time.Sleep(10 * time.Second)
+				pass(10 * time.Second)
 				c.script.follow(nil)
 				if l := c.leader(t); l.name != tt.leads {
 					t.Errorf("%s leads", l.name)
 				}
-				time.Sleep(10 * time.Second)
+				pass(10 * time.Second)
 				c.once(t, "ticks")
 				equal(t, "rare", c.started("rare"), nil)
 				first := c.executions("ticks")[10].run
@@ -98,12 +98,12 @@ func TestB57SeveralMemories(t *testing.T) {
 			{Name: "long", Spec: "2 * * * * *", Do: takes(2 * time.Second)},
 		}
 		r1 := c.start("r1", nil, jobs...)
-		time.Sleep(3500 * time.Millisecond)
+		pass(3500 * time.Millisecond)
 		c.start("r2", nil, jobs...)
 		if err := r1.Resign(t.Context()); err != nil { // r1 remembers 3 s and an open run
 			t.Fatal(err)
 		}
-		time.Sleep(7 * time.Second)
+		pass(7 * time.Second)
 		if l := c.leader(t); l.name != "r2" { // r2 remembers 10 s, and that the run has ended
 			t.Fatalf("%s leads", l.name)
 		}
@@ -115,7 +115,7 @@ func TestB57SeveralMemories(t *testing.T) {
 			return fate{}
 		})
 		c.store.Wipe()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if l := c.leader(t); l.name != "r3" {
 			t.Fatalf("%s leads", l.name)
 		}
@@ -138,11 +138,11 @@ func TestB57LongestLeaseIsWaitedFor(t *testing.T) {
 		long := func(cfg *Config) { cfg.Lease = 30 * time.Second }
 		r1 := c.start("r1", long, job)
 		r2 := c.start("r2", nil, job)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if err := r1.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		if !r2.leads() {
 			t.Fatal("r2 does not lead")
 		}
@@ -158,7 +158,7 @@ func TestB57LongestLeaseIsWaitedFor(t *testing.T) {
 			return fate{}
 		})
 		c.store.Wipe()
-		time.Sleep(40 * time.Second)
+		pass(40 * time.Second)
 		// Without r1's memory the job would start from now, and nobody would ever run this tick.
 		equal(t, "starts", c.started("a"), []string{"r3 00:00:12#1 schedule"})
 	})
@@ -169,10 +169,10 @@ func TestB57NobodyRemembers(t *testing.T) {
 		job := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		r1 := c.start("r1", nil, job)
 		c.start("r2", nil, job)
-		time.Sleep(5500 * time.Millisecond)
+		pass(5500 * time.Millisecond)
 		r1.kill()
 		c.store.Wipe()
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		// One lease and a second of waiting for memories; a job that nobody remembers starts from now.
 		equal(t, "starts", c.started("a")[5:], []string{"r2 00:00:10#1 schedule", "r2 00:00:11#1 schedule"})
 	})
@@ -188,13 +188,13 @@ func TestB57ManyJobs(t *testing.T) {
 		}
 		c.start("r1", nil, jobs...)
 		c.start("r2", nil, jobs...)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		if n := len(c.replicas[0].memory.all().parts()); n < 3 {
 			t.Fatalf("%d messages, too few for this test", n)
 		}
 		c.delay("r1")
 		c.store.Wipe()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		for _, j := range jobs {
 			if n := len(c.executions(j.Name)); n != 2 {
 				t.Fatalf("job %s has run %d times, want at 10 and at 20 s", j.Name, n)
@@ -224,9 +224,9 @@ func TestLostTailIsRestored(t *testing.T) {
 				if !tt.lone {
 					c.start("r2", lease, jobs...)
 				}
-				time.Sleep(8500 * time.Millisecond)
+				pass(8500 * time.Millisecond)
 				restore := c.store.Snapshot() // "ended" and "going" are open
-				time.Sleep(2200 * time.Millisecond)
+				pass(2200 * time.Millisecond)
 				// r1 says what it remembers before it gives up the lease: after that it would be too late.
 				late := "position"
 				if tt.mute {
@@ -236,7 +236,7 @@ func TestLostTailIsRestored(t *testing.T) {
 					c.script.follow(func(call call) fate { return fate{lost: call.replica == "r1" && call.op == late} })
 				}
 				restore() // "ended" has ended, and its end is lost, like two ticks and the claim of 9 s
-				time.Sleep(7500 * time.Millisecond)
+				pass(7500 * time.Millisecond)
 				c.once(t, "ticks")
 				equal(t, "ended", c.started("ended"), []string{"r1 00:00:08#1 schedule"})
 				equal(t, "history of ended", c.history("ended"), []string{"00:00:08#1 schedule succeeded"})
@@ -271,7 +271,7 @@ func TestHalfMadeLedgerIsMadeAgain(t *testing.T) {
 		c.start("r1", nil, jobs...)
 		r2 := c.start("r2", nil, jobs...)
 		c.start("r3", nil, jobs...)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		var made []string // the commits that make the ledger
 		c.script.follow(func(call call) fate {
 			for _, change := range call.changes {
@@ -289,7 +289,7 @@ func TestHalfMadeLedgerIsMadeAgain(t *testing.T) {
 			return fate{}
 		})
 		c.store.Wipe()
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		c.script.follow(nil)                                                         // and wait for whoever asks it
 		equal(t, "commits with the marker", made, []string{"the marker and 0 more"}) // it comes last, and alone
 		if len(c.records(bucketLedger)) != 1 || c.leader(t) == r2 {

@@ -14,12 +14,12 @@ func TestMarkerThatCannotBeReadIsMadeAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		job := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		r1 := c.start("r1", nil, job)
-		time.Sleep(10*time.Second + time.Second/2)
+		pass(10*time.Second + time.Second/2)
 		r1.stop()
 		c.put(store.Change{Bucket: bucketLedger, Key: markerKey, Value: []byte("garbage")},
 			store.Change{Bucket: bucketLedger, Key: "other", Value: []byte("garbage")})
 		c.start("r2", nil, job)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		c.once(t, "a")
 		if n := len(c.executions("a")); n < 14 {
 			t.Errorf("%d runs", n)
@@ -47,19 +47,19 @@ func TestLateEndIsNotedWhereTheEntryStands(t *testing.T) {
 		})})
 		// r1 is paused, and its job does not see its context end.
 		r1 := c.start("r1", slots(3), job(func(context.Context, Run) error { time.Sleep(22 * time.Second); return nil }))
-		time.Sleep(9 * time.Second)
+		pass(9 * time.Second)
 		r2 := c.start("r2", slots(3), job(takes(0)))
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		c.script.follow(func(call call) fate { return fate{lost: call.replica == r1.name} })
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		if !r2.leads() {
 			t.Fatal("r2 does not lead")
 		}
 		r2.stop()
 		c.start("r3", slots(100), job(takes(0)))
-		time.Sleep(5 * time.Second) // it leads, and its tick of 20 s has a place in the longer ring
+		pass(5 * time.Second) // it leads, and its tick of 20 s has a place in the longer ring
 		c.script.follow(nil)
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		want := []string{"00:00:10#1 schedule interrupted", "00:00:20#1 schedule succeeded", "00:00:30#1 schedule succeeded", "00:00:40#1 schedule succeeded"}
 		equal(t, "history", c.history("a"), want)
 		if note := c.entries("a")[0].Note; !strings.HasPrefix(note, "ended late: succeeded") {

@@ -40,19 +40,19 @@ func TestB57GapIsToldBeforeAnotherLeads(t *testing.T) {
 		job := Job{Name: "ticks", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		r1 := c.start("r1", nil, job)
 		r2 := c.start("r2", nil, job)
-		time.Sleep(5500 * time.Millisecond)
+		pass(5500 * time.Millisecond)
 		restore := c.store.Snapshot()
-		time.Sleep(1100 * time.Millisecond)    // r1 has its lease also in the store of then
+		pass(1100 * time.Millisecond)    // r1 has its lease also in the store of then
 		c.script.follow(func(call call) fate { // r1 does not come to look at the ledger when it has stopped to lead
 			return fate{lost: call.replica == "r1" && call.op == "position"}
 		})
 		restore()
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		if r1.leads() || !r2.leads() {
 			t.Fatal("r2 does not lead")
 		}
 		c.script.follow(nil)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		c.once(t, "ticks")
 	})
 }

@@ -44,7 +44,7 @@ func TestS1LeaderReadsUnderItsLease(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		st.mu.Lock()
 		for _, bucket := range []string{bucketLedger, bucketJob, bucketRun, bucketSeen, store.InboxBucket} {
 			if !slices.Contains(st.fenced, bucket) {

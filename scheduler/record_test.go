@@ -152,7 +152,7 @@ func TestAnotherVersionDoesNotLead(t *testing.T) {
 				r := c.start("r1", nil, Job{Name: "b", Spec: "* * * * * *"})
 				led, free := 0, 0
 				for range 300 {
-					time.Sleep(100 * time.Millisecond)
+					pass(100 * time.Millisecond)
 					if r.leads() {
 						led++
 					} else {
@@ -187,9 +187,9 @@ func TestB44RecordThatCannotBeRead(t *testing.T) {
 				jobs := []Job{{Name: "bad", Spec: "* * * * * *"}, {Name: "good", Spec: "* * * * * *"}, {Name: "also", Spec: "* * * * * *"}}
 				r1 := c.start("r1", nil, jobs...)
 				c.start("r2", nil, jobs...)
-				time.Sleep(2500 * time.Millisecond)
+				pass(2500 * time.Millisecond)
 				r1.stop()
-				time.Sleep(2 * time.Second)
+				pass(2 * time.Second)
 				for _, job := range []string{"good", "also"} {
 					var got []string
 					for _, e := range c.executions(job) {
@@ -228,10 +228,10 @@ func TestUnreadableRecordIsNotRemembered(t *testing.T) {
 		job := Job{Name: "good", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		c.start("r1", nil, job)
 		c.start("r2", nil, job)
-		time.Sleep(2500 * time.Millisecond)
+		pass(2500 * time.Millisecond)
 		c.delay("r1")
 		c.store.Wipe()
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		c.once(t, "good")
 		if got := c.executions("good")[2]; got.replica.name != "r2" || !got.run.Tick.Equal(day2000().Add(3*time.Second)) {
 			t.Errorf("%v", c.started("good"))
@@ -244,12 +244,12 @@ func TestRunsWithoutTheirJob(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		job := Job{Name: "a", Spec: "*/10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(3 * time.Second)}
 		r1 := c.start("r1", nil, job)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		r1.cancel()
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		c.put(store.Change{Bucket: bucketJob, Key: "a", Delete: true})
 		c.start("r2", nil, job, Job{Name: "b", Spec: "* * * * * *"})
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if n := len(c.executions("b")); n < 8 {
 			t.Errorf("the other job has run %d times", n)
 		}
@@ -285,9 +285,9 @@ func TestB46HistoryIsBounded(t *testing.T) {
 			}
 			return keys, size
 		}
-		time.Sleep(60*time.Second + 750*time.Millisecond)
+		pass(60*time.Second + 750*time.Millisecond)
 		keys, size := measure()
-		time.Sleep(5_000 * time.Second) // 10⁵ ticks of twenty jobs
+		pass(5_000 * time.Second) // 10⁵ ticks of twenty jobs
 		afterKeys, afterSize := measure()
 		if afterKeys != keys || afterSize > size+size/50 || keys != 20*20+20+1 {
 			t.Errorf("%d keys, %d bytes, and 10⁵ ticks later %d keys, %d bytes", keys, size, afterKeys, afterSize)
@@ -301,7 +301,7 @@ func TestHistoryOfAnotherLength(t *testing.T) {
 		job := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		for _, n := range []int{10, 4, 7} {
 			r := c.start("r", func(cfg *Config) { cfg.History = n }, job)
-			time.Sleep(12*time.Second + 500*time.Millisecond)
+			pass(12*time.Second + 500*time.Millisecond)
 			got := c.entries("a")
 			if len(got) != n {
 				t.Errorf("with %d slots there are %d entries", n, len(got))

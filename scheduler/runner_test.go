@@ -28,7 +28,7 @@ func TestB39PanicAndGoexitAreFailures(t *testing.T) {
 			}
 			return nil
 		}})
-		time.Sleep(6500 * time.Millisecond)
+		pass(6500 * time.Millisecond)
 		equal(t, "history", c.history("a"), append(every(1, 1, 5, "schedule failed"), "00:00:06#1 schedule succeeded"))
 		got := c.entries("a")
 		for i, want := range []string{"panic: a bug\ngoroutine ", "runtime.Goexit", "panic: an error\ngoroutine ", "long long", "nil pointer"} {
@@ -61,7 +61,7 @@ func TestTimeout(t *testing.T) {
 			}},
 			Job{Name: "finishes", Spec: "*/10 * * * * *", Timeout: 2 * time.Second, Do: sleeps(5 * time.Second)},
 		)
-		time.Sleep(16 * time.Second)
+		pass(16 * time.Second)
 		if cause := <-causes; !errors.Is(cause, context.DeadlineExceeded) {
 			t.Errorf("the cause is %v", cause)
 		}
@@ -105,7 +105,7 @@ func TestGraceOfAStoppingReplica(t *testing.T) {
 				job := Job{Name: "a", Spec: "10 0 * * * *", Do: tt.do(&ended, &cause)}
 				r1 := c.start("r1", func(cfg *Config) { cfg.Grace = 10 * time.Second }, job)
 				c.start("r2", nil, job)
-				time.Sleep(12 * time.Second)
+				pass(12 * time.Second)
 				r1.cancel()
 				<-r1.done
 				r1.checked = true
@@ -118,13 +118,13 @@ func TestGraceOfAStoppingReplica(t *testing.T) {
 				if !ended.IsZero() && (!errors.Is(cause, ErrStopping) || ended.Sub(day2000()) != 20*time.Second) {
 					t.Errorf("the context ended at %v with %v", ended, cause)
 				}
-				time.Sleep(1500 * time.Millisecond)
+				pass(1500 * time.Millisecond)
 				if tt.err != nil { // given up: the session is not left but lapses, and only then is the run over
 					if len(c.entries("a")) > 0 || len(c.records(bucketRun)) != 1 {
 						t.Errorf("history %v, open %v", c.history("a"), c.records(bucketRun))
 					}
 				}
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				equal(t, "history", c.history("a"), tt.history)
 			})
 		})
@@ -146,7 +146,7 @@ func TestMaxRunning(t *testing.T) {
 		}
 		jobs = append(jobs, Job{Name: "often", Spec: "* * * * * *", CatchUp: CatchUpAll, Overlap: OverlapAllow, Do: do})
 		c.start("r1", func(cfg *Config) { cfg.MaxRunning = 2 }, jobs...)
-		time.Sleep(59500 * time.Millisecond)
+		pass(59500 * time.Millisecond)
 		if most.Load() != 2 {
 			t.Errorf("%d at once", most.Load())
 		}
@@ -170,7 +170,7 @@ func TestMaxRunningIsFair(t *testing.T) {
 			jobs = append(jobs, Job{Name: name, Spec: "*/10 * * * * *", CatchUp: CatchUpAll, Do: takes(700 * time.Millisecond)})
 		}
 		c.start("r1", func(cfg *Config) { cfg.MaxRunning = 2 }, jobs...)
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		for _, j := range jobs[1:] {
 			if n := len(c.executions(j.Name)); n < 9 {
 				t.Errorf("job %s has run %d times of 12", j.Name, n)

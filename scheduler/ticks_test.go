@@ -15,7 +15,7 @@ func TestB30ClocksApart(t *testing.T) {
 		c.start("r1", nil, job).offset.Store(int64(100 * time.Millisecond))
 		c.start("r2", nil, job).offset.Store(int64(-100 * time.Millisecond))
 		for range 6 {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			for _, r := range c.replicas { // each change of leaders is a chance to run a tick twice or not at all
 				if r.leads() {
 					if err := r.Resign(t.Context()); err != nil {
@@ -25,7 +25,7 @@ func TestB30ClocksApart(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(500 * time.Millisecond)
+		pass(500 * time.Millisecond)
 		var ticks []string
 		for _, e := range c.executions("a") {
 			ticks = append(ticks, e.run.Tick.Format("15:04:05#1 at"))
@@ -37,13 +37,13 @@ func TestB30ClocksApart(t *testing.T) {
 
 func TestB31EveryIsAnchored(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		r1 := c.start("r1", nil, Job{Name: "a", Spec: "@every 60s"})
-		time.Sleep(23 * time.Second)
+		pass(23 * time.Second)
 		c.start("r2", nil, Job{Name: "a", Spec: "@every 60s"})
-		time.Sleep(3*time.Minute + 10*time.Second)
+		pass(3*time.Minute + 10*time.Second)
 		r1.stop()
-		time.Sleep(3 * time.Minute)
+		pass(3 * time.Minute)
 		equal(t, "history", c.history("a"), every(60, 60, 6, "schedule succeeded"))
 	})
 }
@@ -52,11 +52,11 @@ func TestB32TickWithoutALeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		job := Job{Name: "a", Spec: "*/30 * * * * *"}
 		r1 := c.start("r1", nil, job)
-		time.Sleep(28 * time.Second)
+		pass(28 * time.Second)
 		r1.stop()
-		time.Sleep(2700 * time.Millisecond)
+		pass(2700 * time.Millisecond)
 		c.start("r2", nil, job)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r2 00:00:30#1 catch-up"})
 		equal(t, "history", c.history("a"), []string{"00:00:30#1 catch-up succeeded"})
 	})
@@ -68,11 +68,11 @@ func TestB33StoreAwayAroundATick(t *testing.T) {
 		job := Job{Name: "a", Spec: "*/20 * * * * *"}
 		c.start("r1", lease, job)
 		c.start("r2", lease, job)
-		time.Sleep(19 * time.Second)
+		pass(19 * time.Second)
 		c.script.follow(func(call) fate { return fate{err: errReset} })
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		c.script.follow(nil)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:20#1 schedule"})
 		late := c.executions("a")[0].at.Sub(day2000().Add(20 * time.Second))
 		if late < 3*time.Second || late > 3*time.Second+retryMax {
@@ -107,7 +107,7 @@ func TestB34LongJobs(t *testing.T) {
 			grace := func(cfg *Config) { cfg.Grace = time.Hour }
 			job := Job{Name: "a", Spec: "0 */5 * * * *", Overlap: tt.overlap, Window: 150 * time.Second, Do: takes(15*time.Minute + time.Millisecond)}
 			c.start("r1", grace, job)
-			time.Sleep(65*time.Minute + 30*time.Second)
+			pass(65*time.Minute + 30*time.Second)
 			var starts []string
 			for _, e := range c.executions("a") {
 				starts = append(starts, e.run.Tick.Format("15:04:05"))
@@ -130,9 +130,9 @@ func TestB34QueuedTickOutlivesTheLeader(t *testing.T) {
 			}
 			return fate{}
 		})
-		time.Sleep(19*time.Minute + 30*time.Second)
+		pass(19*time.Minute + 30*time.Second)
 		c.start("r2", nil, job)
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:05:00#1 schedule", "r2 00:15:00#1 catch-up"})
 		equal(t, "history", c.history("a"), []string{"00:05:00#1 schedule succeeded", "00:10:00 overlap"})
 	})
@@ -142,11 +142,11 @@ func TestB35TwoWeeksOfOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		job := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll, CatchUpMax: 100, Window: 15 * 24 * time.Hour}
 		r1 := c.start("r1", nil, job)
-		time.Sleep(1500 * time.Millisecond)
+		pass(1500 * time.Millisecond)
 		r1.stop()
-		time.Sleep(14 * 24 * time.Hour)
+		pass(14 * 24 * time.Hour)
 		c.start("r2", nil, job)
-		time.Sleep(400 * time.Millisecond)
+		pass(400 * time.Millisecond)
 		entries := c.entries("a")
 		if len(entries) != 1+1+100 || entries[1].Outcome != Skipped || entries[1].Detail != skipCap || entries[1].Ticks != 14*86400-100 {
 			t.Fatalf("%d entries, the second %+v", len(entries), entries[1])
@@ -164,12 +164,12 @@ func TestB36ChangedSpecStartsFromNow(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		lease := func(cfg *Config) { cfg.Lease = time.Minute }
 		r1 := c.start("r1", lease, Job{Name: "a", Spec: "0 0 0 * * *"})
-		time.Sleep(12*time.Hour + 30*time.Minute)
+		pass(12*time.Hour + 30*time.Minute)
 		r1.stop()
 		c.start("r2", lease, Job{Name: "a", Spec: "0 0 12 * * *"})
-		time.Sleep(11 * time.Hour)
+		pass(11 * time.Hour)
 		equal(t, "starts", c.started("a"), nil)
-		time.Sleep(13 * time.Hour)
+		pass(13 * time.Hour)
 		got := c.executions("a")
 		if len(got) != 1 || !got[0].run.Tick.Equal(day2000().Add(36*time.Hour)) || got[0].run.Reason != ReasonSchedule {
 			t.Errorf("%+v", got)
@@ -180,18 +180,18 @@ func TestB36ChangedSpecStartsFromNow(t *testing.T) {
 
 func TestB47WallClockJumps(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		time.Sleep(16*time.Hour + 59*time.Minute)
+		pass(16*time.Hour + 59*time.Minute)
 		r := c.start("r1", nil, Job{Name: "hourly", Spec: "0 0 * * * *"}, Job{Name: "minutely", Spec: "0 * * * * *", Window: time.Hour})
-		time.Sleep(90 * time.Second)
+		pass(90 * time.Second)
 		r.offset.Store(int64(-2 * time.Hour))
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		equal(t, "starts", c.started("hourly"), []string{"r1 17:00:00#1 schedule"})
 		if !strings.Contains(c.log(), "wall clock has gone back") {
 			t.Error("the log does not say that the clock has gone back")
 		}
 		before := len(c.started("minutely"))
 		r.offset.Store(0)
-		time.Sleep(70 * time.Second)
+		pass(70 * time.Second)
 		// The clock is right again: two hours of ticks fall due at once, and the newest of them runs.
 		if n := len(c.started("minutely")) - before; n > 2 {
 			t.Errorf("%d runs, want the newest missed one and the next", n)
@@ -199,7 +199,7 @@ func TestB47WallClockJumps(t *testing.T) {
 		// Three days ahead: not 4320 runs, and no claim far ahead of the store's clock.
 		before = len(c.started("minutely"))
 		r.offset.Store(int64(72 * time.Hour))
-		time.Sleep(3 * time.Minute)
+		pass(3 * time.Minute)
 		if n := len(c.started("minutely")) - before; n > 4 {
 			t.Errorf("%d runs in three minutes", n)
 		}
@@ -214,12 +214,12 @@ func TestB47WallClockJumps(t *testing.T) {
 // Timers do not hear of a wall clock that is set: the loop looks at it every minute.
 func TestB47WallClockIsLookedAt(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		time.Sleep(50 * time.Minute)
+		pass(50 * time.Minute)
 		lease := func(cfg *Config) { cfg.Lease = 5 * time.Minute } // a shorter one would be over for the clock
 		r := c.start("r1", lease, Job{Name: "a", Spec: "0 0 * * * *"})
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		r.offset.Store(int64(25 * time.Second))
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		if got := c.executions("a"); len(got) != 1 || got[0].at.Sub(day2000()) != time.Hour-25*time.Second {
 			t.Errorf("%v, the first at %v", c.started("a"), got)
 		}
@@ -233,11 +233,11 @@ func TestB47ThreeDaysWithoutALeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		job := Job{Name: "a", Spec: "0 * * * * *", Window: time.Hour}
 		r1 := c.start("r1", nil, job)
-		time.Sleep(90 * time.Second)
+		pass(90 * time.Second)
 		r1.stop()
-		time.Sleep(72 * time.Hour)
+		pass(72 * time.Hour)
 		c.start("r2", nil, job)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		equal(t, "history", c.history("a"), []string{
 			"00:01:00#1 schedule succeeded", "00:02:00-00:00:00 ×4319 late", "00:01:00#1 catch-up succeeded",
 		})
@@ -253,9 +253,9 @@ func TestB56ClockDaysAhead(t *testing.T) {
 		}
 		r1 := c.start("r1", nil, jobs...)
 		r1.offset.Store(int64(72 * time.Hour))
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		r1.offset.Store(0)
-		time.Sleep(40 * time.Second)
+		pass(40 * time.Second)
 		for _, j := range jobs {
 			fresh := slices.ContainsFunc(c.executions(j.Name), func(e execution) bool { return time.Since(e.at) < 8*time.Second })
 			if !fresh {
@@ -264,10 +264,10 @@ func TestB56ClockDaysAhead(t *testing.T) {
 		}
 		// The same with another leader.
 		r1.offset.Store(int64(72 * time.Hour))
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		r1.stop()
 		c.start("r2", nil, jobs...)
-		time.Sleep(40 * time.Second)
+		pass(40 * time.Second)
 		for _, j := range jobs {
 			fresh := slices.ContainsFunc(c.executions(j.Name), func(e execution) bool {
 				return e.replica.name == "r2" && time.Since(e.at) < 8*time.Second
@@ -291,14 +291,14 @@ func TestS2EachTickIsAccountedFor(t *testing.T) {
 			}
 		}}
 		r1 := c.start("r1", nil, job)
-		time.Sleep(8500 * time.Millisecond)
+		pass(8500 * time.Millisecond)
 		r1.stop()
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		r2 := c.start("r2", nil, job)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		r2.stop()
 		c.start("r3", nil, Job{Name: "a", Spec: "*/2 * * * * *"})
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		equal(t, "history", c.history("a"), []string{
 			"00:00:01#1 schedule succeeded", "00:00:02#1 schedule succeeded", "00:00:03#1 schedule failed", "00:00:04#1 schedule succeeded",
 			"00:00:06 overlap", "00:00:05#1 schedule timed out", "00:00:07#1 schedule succeeded", "00:00:08#1 schedule succeeded",
@@ -337,11 +337,11 @@ func TestS6ChangesStartFromNow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, c *cluster) {
 				r1 := c.start("r1", nil, old)
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				r1.stop()
-				time.Sleep(29 * time.Second)
+				pass(29 * time.Second)
 				c.start("r2", nil, tt.changed)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				equal(t, "history", c.history("a"), tt.history)
 				if tt.changed.Name != "a" {
 					equal(t, "history of "+tt.changed.Name, c.history(tt.changed.Name), nil)
@@ -356,10 +356,10 @@ func TestS6ChangesMoveNoWatermarkBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		r1 := c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *", Overlap: OverlapAllow})
 		r1.offset.Store(int64(25 * time.Second))
-		time.Sleep(5500 * time.Millisecond)
+		pass(5500 * time.Millisecond)
 		r1.stop()
 		c.start("r2", nil, Job{Name: "a", Spec: "*/2 * * * * *", Overlap: OverlapAllow})
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		runs := c.executions("a")
 		for i := 1; i < len(runs); i++ {
 			if !runs[i].run.Tick.After(runs[i-1].run.Tick) {
@@ -376,15 +376,15 @@ func TestB53BinariesThatDiffer(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		old := Job{Name: "a", Spec: "* * * * * *", CatchUp: CatchUpAll}
 		young := Job{Name: "a", Spec: "*/1 * * * * *", CatchUp: CatchUpAll, Timeout: time.Minute}
-		time.Sleep(200 * time.Millisecond)
+		pass(200 * time.Millisecond)
 		for i := range 6 {
 			r := c.start([]string{"old", "young"}[i%2], nil, []Job{old, young}[i%2])
-			time.Sleep(2500 * time.Millisecond)
+			pass(2500 * time.Millisecond)
 			r.stop()
-			time.Sleep(2 * time.Second)
+			pass(2 * time.Second)
 		}
 		c.start("old", nil, old)
-		time.Sleep(500 * time.Millisecond)
+		pass(500 * time.Millisecond)
 		var got []string
 		for _, e := range c.entries("a") {
 			got = append(got, e.Tick.Format("15:04:05#1 ")+string(e.Outcome))
@@ -392,12 +392,12 @@ func TestB53BinariesThatDiffer(t *testing.T) {
 		equal(t, "history", got, every(1, 1, 27, "succeeded"))
 	})
 	inBubble(t, func(t *testing.T, c *cluster) {
-		time.Sleep(200 * time.Millisecond)
+		pass(200 * time.Millisecond)
 		for i := range 4 {
 			r := c.start("r", nil, Job{Name: "a", Spec: []string{"*/2 * * * * *", "*/3 * * * * *"}[i%2]})
-			time.Sleep(3500 * time.Millisecond)
+			pass(3500 * time.Millisecond)
 			r.stop()
-			time.Sleep(3 * time.Second)
+			pass(3 * time.Second)
 		}
 		equal(t, "history", c.history("a"), []string{
 			"00:00:02#1 schedule succeeded", "00:00:04-00:00:06 ×2 redefined",
