@@ -42,7 +42,7 @@ func TestB57GapIsToldBeforeAnotherLeads(t *testing.T) {
 		r2 := c.start("r2", nil, job)
 		pass(5500 * time.Millisecond)
 		restore := c.store.Snapshot()
-		pass(1100 * time.Millisecond)    // r1 has its lease also in the store of then
+		pass(1100 * time.Millisecond)          // r1 has its lease also in the store of then
 		c.script.follow(func(call call) fate { // r1 does not come to look at the ledger when it has stopped to lead
 			return fate{lost: call.replica == "r1" && call.op == "position"}
 		})
