@@ -140,9 +140,9 @@ func (a *attendant) post(ctx context.Context, id string, m message) bool {
 	})
 }
 
-// compare reads the open runs and finds those under this replica's name: one that has ended is told again, one that it
-// does not know was claimed in a term whose commit was never answered, and is told as not started. It returns false when
-// the store did not answer.
+// compare reads the open runs and finds those under this replica's name: one that the leader wants to end is cancelled, one
+// that has ended is told again, one that it does not know was claimed in a term whose commit was never answered, and is told
+// as not started. It returns false when the store did not answer.
 func (a *attendant) compare(ctx context.Context) bool {
 	token, doubt := a.runner.closedUpTo()
 	reports := a.runner.reports()
@@ -161,6 +161,7 @@ func (a *attendant) compare(ctx context.Context) bool {
 	own := a.elector.ID()
 	for _, rec := range runs {
 		open[rec.claim()] = true
+		a.runner.heed(rec)
 		active, ended := a.runner.owns(rec.claim())
 		switch {
 		case active || ended || rec.Replica != own || a.runner.again(rec.claim()):

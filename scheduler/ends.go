@@ -11,6 +11,9 @@ import (
 // replicas.
 const maxInterrupts = 3
 
+// notAgain begins why no attempt follows one that has not succeeded, in its entry.
+const notAgain = "not run again: "
+
 // rerunDelay is how long the attempt after the nth interruption waits.
 func rerunDelay(n int) time.Duration { return time.Second << (n - 1) }
 
@@ -34,6 +37,9 @@ func (b *book) end(ctx context.Context, e Entry, now time.Time) error {
 		return b.lateEnd(ctx, j, rec, e, now)
 	}
 	e.Attempt, e.Reason, e.Replica = rec.Attempt, rec.Reason, rec.Replica
+	if e.Outcome == Cancelled && rec.Cancel != nil {
+		e.Detail = clip(strings.TrimSuffix(rec.Cancel.String()+": "+e.Detail, ": "), maxDetail)
+	}
 	switch e.Outcome {
 	case NotStarted:
 		b.notStarted(j, rec, e, now)
@@ -48,8 +54,11 @@ func (b *book) end(ctx context.Context, e Entry, now time.Time) error {
 
 // notStarted records an attempt that has done nothing, and lets the run wait for another.
 func (b *book) notStarted(j *jobState, rec *runRecord, e Entry, now time.Time) {
+	if rec.Cancel != nil {
+		e.Detail = notAgain + rec.Cancel.String()
+	}
 	b.enter(j, e)
-	if rec.Succeeded {
+	if rec.Succeeded || rec.Cancel != nil {
 		b.closeRun(j, rec, now)
 		return
 	}
@@ -62,6 +71,8 @@ func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time
 	again := j.def == nil || j.def.OnInterrupt == InterruptRerun
 	why := ""
 	switch {
+	case rec.Cancel != nil:
+		why = rec.Cancel.String()
 	case !again:
 	case j.def == nil:
 		why = "the leader's binary lacks the job"
@@ -72,7 +83,7 @@ func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time
 	}
 	if why != "" {
 		again = false
-		e.Detail = strings.TrimPrefix(e.Detail+"; not run again: "+why, "; ")
+		e.Detail = strings.TrimPrefix(e.Detail+"; "+notAgain+why, "; ")
 	}
 	b.enter(j, e)
 	b.log.Warn("run interrupted", "job", e.Job, "tick", e.Tick, "attempt", e.Attempt, "replica", e.Replica, "rerun", again)
@@ -83,6 +94,9 @@ func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time
 	rec.Reason = ReasonRerun
 	b.wait(rec, now.Add(rerunDelay(rec.Interrupts)))
 }
+
+// endedLate begins what became known of an attempt after its outcome stood.
+const endedLate = "ended late: "
 
 // lateEnd keeps an end whose run has another claim by now, or none.
 func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry, now time.Time) error {
@@ -98,11 +112,11 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 	case known == nil:
 		e.Note = "the ledger did not know this attempt when its end came"
 		b.enter(j, e)
-	case known.Note != "" || known.Outcome == e.Outcome:
+	case strings.Contains(known.Note, endedLate) || known.Outcome == e.Outcome:
 		return nil // told twice
 	default:
-		what := fmt.Sprintf("ended late: %s at %s; %s", e.Outcome, e.Ended.UTC().Format(time.RFC3339), e.Detail)
-		b.note(j, known, slot, strings.TrimSuffix(what, "; "))
+		what := fmt.Sprintf("%s%s at %s; %s", endedLate, e.Outcome, e.Ended.UTC().Format(time.RFC3339), e.Detail)
+		b.note(j, known, slot, strings.TrimPrefix(known.Note+"; "+strings.TrimSuffix(what, "; "), "; "))
 	}
 	if rec == nil || e.Outcome != Succeeded {
 		return nil
@@ -117,15 +131,19 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 	return nil
 }
 
-// giveUp closes a run whose next attempt comes too late, and says so in the entry of its last one.
-func (b *book) giveUp(ctx context.Context, j *jobState, rec *runRecord, now time.Time) error {
-	b.log.Warn("run is not run again: older than the window", "job", rec.Job, "tick", rec.tick())
+// giveUp closes a run that waits for its next attempt, and says why in the entry of its last one.
+func (b *book) giveUp(ctx context.Context, j *jobState, rec *runRecord, why string, now time.Time) error {
+	b.log.Warn("run is not run again", "job", rec.Job, "tick", rec.tick(), "reason", why)
+	if j == nil || j.problem != nil {
+		b.closeRun(j, rec, now)
+		return nil
+	}
 	last, slot, err := b.find(ctx, j.name, func(h *Entry) bool { return h.RunID == rec.id() && h.Attempt == rec.Attempt-1 })
 	if err != nil {
 		return err
 	}
 	if last != nil {
-		b.note(j, last, slot, strings.TrimPrefix(last.Note+"; not run again: older than the window", "; "))
+		b.note(j, last, slot, strings.TrimPrefix(last.Note+"; "+notAgain+why, "; "))
 	}
 	b.closeRun(j, rec, now)
 	return nil

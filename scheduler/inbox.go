@@ -122,6 +122,7 @@ func (l *leader) judgeRuns(ctx context.Context) error {
 		case ended:
 			continue
 		case rec.Replica == own:
+			l.scheduler.runner.heed(rec) // an earlier leader may have marked it
 			if active || l.scheduler.runner.again(rec.claim()) {
 				continue
 			}

@@ -107,6 +107,9 @@ func runStatus(r store.Record) Entry {
 		return Entry{RunID: r.Key, Detail: err.Error()}
 	}
 	e := entryOf(rec)
+	if rec.Cancel != nil {
+		e.Note = "is to end: " + rec.Cancel.String()
+	}
 	e.Started = rec.Started
 	return e
 }

@@ -21,6 +21,10 @@ func TestOutcomesFollowTheErrorAndTheCause(t *testing.T) {
 		{failed, context.DeadlineExceeded, TimedOut},
 		{failed, ErrStopping, Interrupted},
 		{failed, election.ErrExpired, Interrupted},
+		{nil, ErrReplaced, Succeeded},
+		{ErrReplaced, ErrReplaced, Cancelled},
+		{context.Canceled, ErrCancelled, Cancelled},
+		{failed, ErrCancelled, Cancelled},
 		{fmt.Errorf("killed: %w", ErrStopping), nil, Interrupted},
 	} {
 		if got, _ := judge(c.err, c.cause); got != c.want {

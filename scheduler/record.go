@@ -62,6 +62,8 @@ type runRecord struct {
 	Interrupts int       `json:"interrupts,omitempty"` // attempts that were interrupted
 	Succeeded  bool      `json:"succeeded,omitempty"`  // an earlier attempt is known to have: there is no next one
 	NotBefore  time.Time `json:"not_before,omitzero"`  // of an attempt that waits
+
+	Cancel *cancelMark `json:"cancel,omitempty"` // the attempt is to end, and none follows
 }
 
 func (r *runRecord) id() string        { return runID(r.Job, r.tick()) }
@@ -135,6 +137,11 @@ func decodeRun(rec store.Record) (*runRecord, error) {
 	if r.id() != rec.Key || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 ||
 		r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
 		return nil, fmt.Errorf("scheduler: run record %.300q has impossible values", rec.Key)
+	}
+	if r.Cancel != nil {
+		if err := r.Cancel.check(); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }

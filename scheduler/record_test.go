@@ -29,6 +29,7 @@ var (
 	someRun = runRecord{
 		Version: formatVersion, Job: "a", Tick: day.Add(3 * time.Hour).Unix(), Attempt: 2, Reason: ReasonRerun, Token: 5, Number: 6,
 		Replica: "r1-0a", Started: day.Add(3 * time.Hour), Session: 15_000, Interrupts: 1, Succeeded: true,
+		Cancel: &cancelMark{Cause: causeReplaced, By: "2026-11-29T03:05:00Z"},
 	}
 )
 
@@ -101,6 +102,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		edit(&someRun, set("attempt", 0)),
 		edit(&someRun, set("interrupts", -1)), edit(&someRun, set("session_ms", -1)), edit(&someRun, set("session_ms", int64(1)<<60)),
 		edit(&someRun, set("replica", "{x}")), edit(&someRun, set("tick", int64(1)<<62)),
+		edit(&someRun, inside("cancel", "cause", "whim")),
 	} {
 		if _, err := decodeRun(store.Record{Key: someRun.id(), Value: value}); err == nil {
 			t.Errorf("run %d, %.60q is accepted", i, value)

@@ -117,6 +117,11 @@ func judge(err, cause error) (Outcome, string) {
 		return Succeeded, ""
 	case errors.Is(cause, context.DeadlineExceeded):
 		return TimedOut, clip(err.Error(), maxDetail)
+	case errors.Is(cause, ErrCancelled) || errors.Is(cause, ErrReplaced):
+		if errors.Is(err, cause) || errors.Is(err, context.Canceled) {
+			return Cancelled, "" // the ledger knows why
+		}
+		return Cancelled, clip(err.Error(), maxDetail)
 	case errors.Is(err, cause):
 		return Interrupted, clip(err.Error(), maxDetail)
 	case cause != nil:

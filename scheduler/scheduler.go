@@ -25,7 +25,8 @@ var (
 )
 
 // ErrStopping is the cause of a run's end when its replica stops and the grace is nearly over. The other causes are
-// context.DeadlineExceeded (Timeout), election.ErrExpired and store.ErrEnded (the replica's session). A job that has heard
+// context.DeadlineExceeded (Timeout), ErrCancelled, ErrReplaced, election.ErrExpired and store.ErrEnded (the replica's
+// session). A job that has heard
 // of the stop by itself returns an error that wraps it: its run is interrupted then, and not failed.
 var ErrStopping = errors.New("scheduler: grace is over")
 

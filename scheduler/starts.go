@@ -41,7 +41,7 @@ func (l *leader) startReruns(ctx context.Context, now time.Time) error {
 			return err
 		}
 		if rec.Interrupts > 0 && now.Sub(rec.tick()) > j.def.Window {
-			if err := l.book.giveUp(ctx, j, rec, now); err != nil {
+			if err := l.book.giveUp(ctx, j, rec, "older than the window", now); err != nil {
 				return err
 			}
 			l.revisit(j)

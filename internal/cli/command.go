@@ -86,7 +86,8 @@ func (c *commands) killAfter(cause error) (after time.Duration, sessionLost bool
 		return 0, false
 	case errors.Is(cause, scheduler.ErrStopping): // four fifths of the grace have passed
 		return c.grace/5 - c.margin(), false
-	case errors.Is(cause, context.DeadlineExceeded): // the job's timeout
+	case errors.Is(cause, context.DeadlineExceeded), // the job's timeout
+		errors.Is(cause, scheduler.ErrCancelled), errors.Is(cause, scheduler.ErrReplaced):
 		return min(c.grace/5, 10*time.Second), false
 	default:
 		return lifetime.Guard(c.lease) / 5 * 4, true // the rest is for dying: at its end another replica may lead

@@ -26,6 +26,8 @@ func TestKillFollowsTermByReason(t *testing.T) {
 	}{
 		{scheduler.ErrStopping, 4500 * time.Millisecond, false}, // so that what it leaves can still be told within the grace
 		{fmt.Errorf("wrapped: %w", scheduler.ErrStopping), 4500 * time.Millisecond, false},
+		{scheduler.ErrReplaced, 5 * time.Second, false},
+		{scheduler.ErrCancelled, 5 * time.Second, false},
 		{context.DeadlineExceeded, 5 * time.Second, false},
 		{election.ErrExpired, 1200 * time.Millisecond, true},
 		{store.ErrEnded, 1200 * time.Millisecond, true},

@@ -138,8 +138,8 @@ var endMutants = []mutant{
 	{
 		name: "first-outcome-overwritten", rule: "the first outcome of an attempt stands",
 		file:   "scheduler/ends.go",
-		old:    "what := fmt.Sprintf(\"ended late:",
-		new:    "known.Outcome = e.Outcome\n\t\twhat := fmt.Sprintf(\"ended late:",
+		old:    "what := fmt.Sprintf(",
+		new:    "known.Outcome = e.Outcome\n\t\twhat := fmt.Sprintf(",
 		killer: test("./scheduler", "TestB50PausedReplicaEndsLate"),
 	},
 	{
