@@ -17,6 +17,7 @@ var errPortTaken = errors.New("redistest: port taken")
 // process is a running redis-server and what it has said.
 type process struct {
 	command *exec.Cmd
+	sign    []byte        // what it says when it is ready
 	ready   chan struct{} // closed when it has said that it is
 	done    chan struct{} // closed when it has ended
 
@@ -33,7 +34,7 @@ func (p *process) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	p.said.Write(b)
-	if bytes.Contains(p.said.Bytes(), []byte("eady to accept connections")) {
+	if bytes.Contains(p.said.Bytes(), p.sign) {
 		p.seen = true
 		close(p.ready)
 	}

@@ -25,8 +25,12 @@ const startLimit = 20 * time.Second
 
 // Config says which server to start; the zero value keeps nothing on disk.
 type Config struct {
-	AppendOnly bool     // keep an append-only file, fsynced before each reply, so that Restart finds all that was acknowledged
-	Args       []string // further arguments of redis-server, such as "--requirepass", "x"
+	AppendOnly bool       // keep an append-only file, fsynced before each reply, so that Restart finds all that was acknowledged
+	TLS        *Authority // speak TLS only, with a certificate of this authority, to clients that have one, too; nil is plain
+	Args       []string   // further arguments of redis-server, such as "--requirepass", "x"
+
+	cluster  bool   // a node of a cluster; its bus is on the port after its own
+	sentinel string // the file that a Sentinel is told what to watch by; "" is a server
 }
 
 // Server is a redis-server process. Its methods are safe for concurrent use, but those that start and end the process
@@ -39,6 +43,7 @@ type Server struct {
 	mu      sync.Mutex
 	process *process // nil when none runs
 	clients []*redis.Client
+	admin   *redis.Client // for what this package asks the server; nil until then
 }
 
 // New starts a server and waits until it accepts connections; Close ends it.
@@ -52,7 +57,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, dir: dir}
 	for range 20 {
-		s.port = 10_000 + rand.IntN(20_000)
+		s.port = 10_000 + 2*rand.IntN(10_000) // the next one is a cluster's bus, where it has one
 		if err = s.Restart(); err == nil {
 			return s, nil
 		}
@@ -67,14 +72,19 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
 // URL returns the server's address as redis.ParseURL takes it.
-func (s *Server) URL() string { return "redis://" + s.Addr() }
+func (s *Server) URL() string {
+	if s.cfg.TLS != nil {
+		return "rediss://" + s.Addr()
+	}
+	return "redis://" + s.Addr()
+}
 
 // Dir returns the directory that holds the server's data.
 func (s *Server) Dir() string { return s.dir }
 
 // Client returns a new client of the server with default options, less those that change changes; Close closes it.
 func (s *Server) Client(change ...func(*redis.Options)) *redis.Client {
-	opts := &redis.Options{Addr: s.Addr()}
+	opts := &redis.Options{Addr: s.Addr(), TLSConfig: s.cfg.TLS.Client()}
 	for _, c := range change {
 		c(opts)
 	}
@@ -83,6 +93,22 @@ func (s *Server) Client(change ...func(*redis.Options)) *redis.Client {
 	defer s.mu.Unlock()
 	s.clients = append(s.clients, client)
 	return client
+}
+
+// ask returns the client that this package asks the server with.
+func (s *Server) ask() *redis.Client {
+	s.mu.Lock()
+	admin := s.admin
+	s.mu.Unlock()
+	if admin == nil {
+		admin = s.Client(func(o *redis.Options) {
+			o.ContextTimeoutEnabled, o.DialerRetries, o.ReadTimeout = true, 1, time.Second
+		})
+		s.mu.Lock()
+		s.admin = admin
+		s.mu.Unlock()
+	}
+	return admin
 }
 
 // Stop freezes the process (SIGSTOP): connections are still accepted by the kernel, and nothing is answered.
@@ -130,15 +156,11 @@ func (s *Server) RestartEmpty() error {
 // Launch is Restart without the waiting, to see what a server answers that is still loading; Wait waits.
 func (s *Server) Launch() error {
 	s.Kill()
-	persistence := "no"
-	if s.cfg.AppendOnly {
-		persistence = "yes"
+	args, ready, err := s.arguments()
+	if err != nil {
+		return fmt.Errorf("redistest: %w", err)
 	}
-	args := append([]string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
-		"--save", "", "--appendonly", persistence, "--appendfsync", "always", "--daemonize", "no", "--logfile", "",
-	}, s.cfg.Args...)
-	p, err := start(args)
+	p, err := start(args, ready)
 	if err != nil {
 		return fmt.Errorf("redistest: %w", err)
 	}
@@ -146,6 +168,39 @@ func (s *Server) Launch() error {
 	defer s.mu.Unlock()
 	s.process = p
 	return nil
+}
+
+// arguments returns those of redis-server, and what it says when it is ready.
+func (s *Server) arguments() (args []string, ready string, err error) {
+	port := strconv.Itoa(s.port)
+	if s.cfg.sentinel != "" {
+		file := filepath.Join(s.dir, "sentinel.conf")
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) { // later it is the Sentinel's own memory
+			text := "bind 127.0.0.1\ndir " + s.dir + "\n" + s.cfg.sentinel
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				return nil, "", err
+			}
+		}
+		args, ready = []string{file, "--sentinel"}, "+monitor master"
+	} else {
+		persistence := "no"
+		if s.cfg.AppendOnly {
+			persistence = "yes"
+		}
+		args, ready = []string{
+			"--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", persistence, "--appendfsync", "always",
+			"--daemonize", "no", "--logfile", "", "--repl-diskless-sync-delay", "0",
+		}, "eady to accept connections"
+		if s.cfg.cluster {
+			args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.port+1))
+		}
+	}
+	if s.cfg.TLS == nil {
+		args = append(args, "--port", port)
+	} else {
+		args = append(append(args, "--port", "0", "--tls-port", port), s.cfg.TLS.arguments()...)
+	}
+	return append(args, s.cfg.Args...), ready, nil
 }
 
 // Wait waits until the process that Launch has started accepts connections and has loaded its data.
@@ -191,8 +246,8 @@ func (s *Server) signal(sig syscall.Signal) {
 
 // start runs redis-server on a thread that lives as long as the process: the kernel takes the end of that thread for the
 // death of the parent.
-func start(args []string) (*process, error) {
-	p := &process{ready: make(chan struct{}), done: make(chan struct{})}
+func start(args []string, ready string) (*process, error) {
+	p := &process{sign: []byte(ready), ready: make(chan struct{}), done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

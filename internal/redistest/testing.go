@@ -2,7 +2,10 @@
 
 package redistest
 
-import "testing"
+import (
+	"io"
+	"testing"
+)
 
 // Option changes the Config of Start.
 type Option func(*Config)
@@ -13,14 +16,34 @@ func AppendOnly() Option { return func(c *Config) { c.AppendOnly = true } }
 // Args adds arguments of redis-server.
 func Args(args ...string) Option { return func(c *Config) { c.Args = append(c.Args, args...) } }
 
+// TLS makes the server speak TLS only.
+func TLS(a *Authority) Option { return func(c *Config) { c.TLS = a } }
+
 // Start starts a server that ends with the test. Without redis-server the test fails and says how to install it.
 func Start(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	return started(t, New, opts)
+}
+
+// StartSentinels starts a primary, its replicas and Sentinels, which end with the test.
+func StartSentinels(t testing.TB, opts ...Option) *Sentinels {
+	t.Helper()
+	return started(t, NewSentinels, opts)
+}
+
+// StartCluster starts a cluster that ends with the test.
+func StartCluster(t testing.TB, opts ...Option) *Cluster {
+	t.Helper()
+	return started(t, NewCluster, opts)
+}
+
+func started[T io.Closer](t testing.TB, start func(Config) (T, error), opts []Option) T {
 	t.Helper()
 	var cfg Config
 	for _, o := range opts {
 		o(&cfg)
 	}
-	s, err := New(cfg)
+	s, err := start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
