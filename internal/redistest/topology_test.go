@@ -40,7 +40,7 @@ func TestAClusterReplacesAPrimaryThatIsGone(t *testing.T) {
 	t.Logf("formed within %v", time.Since(began))
 	client := redis.NewClusterClient(c.Options())
 	defer client.Close()
-	for _, key := range strings.Fields("a b c d e f g") {
+	for key := range strings.FieldsSeq("a b c d e f g") {
 		if err := client.Set(t.Context(), key, "v", 0).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"net"
+	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,11 +27,12 @@ func derive(from *redis.Options) *redis.Options {
 	o.ReadTimeout = within(from.ReadTimeout)
 	o.WriteTimeout = within(from.WriteTimeout)
 	o.PoolTimeout = ioTimeout
-	dial := from.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, ioTimeout) // the dialer has the timeout of the other client
-		defer cancel()
-		return dial(ctx, network, addr)
+	if dial := from.Dialer; dial != nil {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, ioTimeout) // the dialer has the timeout of the other client
+			defer cancel()
+			return dial(ctx, network, addr)
+		}
 	}
 	// After as many failed dials as PoolSize, the pool answers with the last error for up to a second without trying: a
 	// server that has come back would not be seen. The number of connections is bounded by our own slots instead.
@@ -46,6 +48,20 @@ func derive(from *redis.Options) *redis.Options {
 	return &o
 }
 
+// shared returns the options of a client of one server among those of a client of several: the fields of the same name
+// and type. Routing of reads to replicas is not among them.
+func shared(from any) *redis.Options {
+	o := &redis.Options{}
+	to, fields := reflect.ValueOf(o).Elem(), reflect.ValueOf(from).Elem()
+	for i := range to.NumField() {
+		field := to.Type().Field(i)
+		if same := fields.FieldByName(field.Name); field.IsExported() && same.IsValid() && same.Type() == field.Type {
+			to.Field(i).Set(same)
+		}
+	}
+	return o
+}
+
 // within returns d when it is a timeout that is at most ours.
 func within(d time.Duration) time.Duration {
 	if d <= 0 || d > ioTimeout {
@@ -54,13 +70,13 @@ func within(d time.Duration) time.Duration {
 	return d
 }
 
-// call runs fn with the client and returns when it does or, before that, when ctx ends: go-redis obeys the deadline of a
-// context, not its cancellation. What fn does after that is nobody's; its outcome is not known.
-func (s *Store) call(ctx context.Context, fn func(context.Context, redis.UniversalClient) (any, error)) (any, error) {
+// call runs fn and returns when it does or, before that, when ctx ends: go-redis obeys the deadline of a context, not its
+// cancellation. What fn does after that is nobody's; its outcome is not known.
+func (s *Store) call(ctx context.Context, fn func(context.Context, servers) (any, error)) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	client, err := s.begin(ctx)
+	servers, err := s.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +97,7 @@ func (s *Store) call(ctx context.Context, fn func(context.Context, redis.Univers
 	answered := make(chan answer, 1)
 	go func() {
 		defer s.calls.Done()
-		value, err := fn(ctx, client)
+		value, err := fn(ctx, servers)
 		if s.slots != nil {
 			<-s.slots
 		}

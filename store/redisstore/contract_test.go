@@ -16,14 +16,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(topologies{m},
 		// A pool that has failed to dial goes on trying for up to a second after it was closed.
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
 // open returns a store on client that ends with the test.
 func open(t testing.TB, client redis.UniversalClient, opts *redisstore.Options) *redisstore.Store {
-	s := redisstore.New(client, opts)
+	return ends(t, redisstore.New(client, opts))
+}
+
+// ends closes a store at the end of the test.
+func ends(t testing.TB, s *redisstore.Store) *redisstore.Store {
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -32,25 +36,34 @@ func open(t testing.TB, client redis.UniversalClient, opts *redisstore.Options) 
 	return s
 }
 
-// harness gives each store a prefix of its own on one server; prefix returns the last.
-func harness(client redis.UniversalClient) (h storetest.Harness, prefix func() string) {
+// harness gives each store that open returns a prefix of its own; prefix returns the last. The servers of admins are all
+// that keep its data.
+func harness(open func(*testing.T, *redisstore.Options) *redisstore.Store, admins ...*redis.Client) (h storetest.Harness, prefix func() string) {
 	n := 0
 	prefix = func() string { return fmt.Sprintf("test%d", n) }
 	return storetest.Harness{
 		Open: func(t *testing.T) store.Store {
 			n++
-			return open(t, client, &redisstore.Options{Prefix: prefix(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+			return open(t, &redisstore.Options{Prefix: prefix(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 		},
 		Wipe: func(t *testing.T) {
-			if err := client.FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
+			for _, admin := range admins {
+				if err := admin.FlushAll(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
 			}
 		},
 	}, prefix
 }
 
+// on opens stores on one client.
+func on(client redis.UniversalClient) func(*testing.T, *redisstore.Options) *redisstore.Store {
+	return func(t *testing.T, opts *redisstore.Options) *redisstore.Store { return open(t, client, opts) }
+}
+
 func TestContract(t *testing.T) {
-	h, _ := harness(redistest.Start(t).Client())
+	client := redistest.Start(t).Client()
+	h, _ := harness(on(client), client)
 	storetest.Run(t, h)
 }
 
@@ -59,7 +72,7 @@ func TestContractOnMiniredis(t *testing.T) {
 	m.ClockTTL(true)
 	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
 	defer client.Close()
-	h, prefix := harness(client)
+	h, prefix := harness(on(client), client)
 	h.Fill = func(t *testing.T, ids []string) {
 		for _, id := range ids {
 			m.HSet(prefix()+":{g}:inbox", id, "m")

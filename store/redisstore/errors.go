@@ -97,7 +97,7 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 	if errors.Is(err, store.ErrPermanent) {
 		return err
 	}
-	if errors.Is(err, redis.ErrClosed) {
+	if errors.Is(err, redis.ErrClosed) && !s.ours() { // one of ours is closed when another server takes its place
 		return store.Permanent("redisstore: the Redis client has been closed: close it after everything that uses it", err)
 	}
 	err = wrap(method, err)

@@ -18,7 +18,7 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 	if err := store.CheckCandidate(group, c); err != nil {
 		return store.Lease{}, err
 	}
-	r, err := s.run(ctx, "acquire", acquireScript, s.all(group),
+	r, err := s.run(ctx, "acquire", group, acquireScript, s.all(group),
 		c.ID, c.Nonce, c.TTL.Milliseconds(), c.Session.Milliseconds(), c.Start, c.Floor, c.Info)
 	if err != nil {
 		return store.Lease{}, err
@@ -49,7 +49,7 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 	if err := store.CheckRenewal(l); err != nil {
 		return store.Grant{}, err
 	}
-	r, err := s.run(ctx, "renew", renewScript, s.all(l.Group), value(l), l.Replica, l.TTL.Milliseconds())
+	r, err := s.run(ctx, "renew", l.Group, renewScript, s.all(l.Group), value(l), l.Replica, l.TTL.Milliseconds())
 	if err != nil {
 		return store.Grant{}, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := store.CheckLease(l); err != nil {
 		return err
 	}
-	r, err := s.run(ctx, "release", releaseScript, []string{s.leaseKey(l.Group), s.fenceKey(l.Group)},
+	r, err := s.run(ctx, "release", l.Group, releaseScript, []string{s.leaseKey(l.Group), s.fenceKey(l.Group)},
 		l.Replica, l.Nonce, releasedBytes, s.channel(l.Group, store.LeaseFree))
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Store) Leader(ctx context.Context, group string) (store.Leader, error) 
 	if err := store.CheckName("group", group); err != nil {
 		return store.Leader{}, err
 	}
-	r, err := s.run(ctx, "leader", leaderScript, []string{s.leaseKey(group)})
+	r, err := s.run(ctx, "leader", group, leaderScript, []string{s.leaseKey(group)})
 	if err != nil {
 		return store.Leader{}, err
 	}

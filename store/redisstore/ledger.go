@@ -23,7 +23,7 @@ func (s *Store) Join(ctx context.Context, group string, r store.Replica, ttl tim
 	if err := store.CheckSession(group, r, ttl); err != nil {
 		return 0, err
 	}
-	got, err := s.run(ctx, "join", joinScript, []string{s.sessionsKey(group), s.infoKey(group)},
+	got, err := s.run(ctx, "join", group, joinScript, []string{s.sessionsKey(group), s.infoKey(group)},
 		r.ID, ttl.Milliseconds(), start, r.Info)
 	if err != nil {
 		return 0, err
@@ -43,7 +43,7 @@ func (s *Store) Leave(ctx context.Context, group, replicaID string) error {
 	if err := store.CheckName("replica", replicaID); err != nil {
 		return err
 	}
-	r, err := s.run(ctx, "leave", leaveScript, []string{s.sessionsKey(group), s.infoKey(group)}, replicaID)
+	r, err := s.run(ctx, "leave", group, leaveScript, []string{s.sessionsKey(group), s.infoKey(group)}, replicaID)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Store) Replicas(ctx context.Context, group string) ([]store.Replica, er
 	if err := store.CheckName("group", group); err != nil {
 		return nil, err
 	}
-	r, err := s.run(ctx, "replicas", replicasScript, []string{s.sessionsKey(group), s.infoKey(group)})
+	r, err := s.run(ctx, "replicas", group, replicasScript, []string{s.sessionsKey(group), s.infoKey(group)})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, number uint64, change
 		}
 		args = append(args, place, c.Key, !c.Delete, c.Value)
 	}
-	r, err := s.run(ctx, "commit", commitScript, keys, args...)
+	r, err := s.run(ctx, "commit", l.Group, commitScript, keys, args...)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (s *Store) readScript(ctx context.Context, group string, l *store.Lease, bu
 	for _, k := range keys {
 		args = append(args, k)
 	}
-	r, err := s.run(ctx, "read", readScript, []string{s.leaseKey(group), s.bucketKey(group, bucket)}, args...)
+	r, err := s.run(ctx, "read", group, readScript, []string{s.leaseKey(group), s.bucketKey(group, bucket)}, args...)
 	if err == nil {
 		err = outcome("read", r)
 	}
@@ -198,7 +198,7 @@ func (s *Store) Position(ctx context.Context, group string) (token, number uint6
 	if err := store.CheckName("group", group); err != nil {
 		return 0, 0, err
 	}
-	r, err := s.run(ctx, "position", positionScript, []string{s.fenceKey(group)})
+	r, err := s.run(ctx, "position", group, positionScript, []string{s.fenceKey(group)})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -218,7 +218,7 @@ func (s *Store) Post(ctx context.Context, group, id string, message []byte) erro
 	if err := store.CheckMessage(group, id, message); err != nil {
 		return err
 	}
-	r, err := s.run(ctx, "post", postScript, []string{s.bucketKey(group, store.InboxBucket)},
+	r, err := s.run(ctx, "post", group, postScript, []string{s.bucketKey(group, store.InboxBucket)},
 		id, message, store.MaxInbox, s.channel(group, store.InboxFilled))
 	if err != nil {
 		return err

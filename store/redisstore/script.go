@@ -45,10 +45,27 @@ type reply struct {
 	rest []any
 }
 
-// run runs a script; method names the caller in errors.
-func (s *Store) run(ctx context.Context, method string, script *redis.Script, keys []string, args ...any) (reply, error) {
-	got, err := s.call(ctx, func(ctx context.Context, c redis.UniversalClient) (any, error) {
-		return script.Run(ctx, c, keys, args...).Result()
+// hops is how many redirections of a cluster one call follows.
+const hops = 5
+
+// run runs a script about a group; method names the caller in errors.
+func (s *Store) run(ctx context.Context, method, group string, script *redis.Script, keys []string, args ...any) (reply, error) {
+	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
+		client, err := servers.primary(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		q := request{script: script, keys: keys, args: args}
+		for range hops {
+			var got any
+			got, err = q.send(ctx, client)
+			next, asking := servers.heard(group, client, err)
+			if next == nil {
+				return got, err
+			}
+			client, q.asking = next, asking // another server is to be asked: this one has done nothing
+		}
+		return nil, err
 	})
 	if err := s.judge(ctx, method, err); err != nil {
 		return reply{}, err
@@ -59,6 +76,37 @@ func (s *Store) run(ctx context.Context, method string, script *redis.Script, ke
 	}
 	word, _ := list[0].(string)
 	return reply{word: word, rest: list[1:]}, nil
+}
+
+// request is a script to be run.
+type request struct {
+	script *redis.Script
+	keys   []string
+	args   []any
+	asking bool // of a server that does not own the slot yet
+}
+
+// send runs the script by its digest, or by its text where the server has lost it.
+func (q request) send(ctx context.Context, client redis.UniversalClient) (any, error) {
+	got, err := q.once(ctx, client, func(c redis.Cmdable) *redis.Cmd { return q.script.EvalSha(ctx, c, q.keys, q.args...) })
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		got, err = q.once(ctx, client, func(c redis.Cmdable) *redis.Cmd { return q.script.Eval(ctx, c, q.keys, q.args...) })
+	}
+	return got, err
+}
+
+// once sends one request, and what belongs to it over the same connection.
+func (q request) once(ctx context.Context, client redis.UniversalClient, run func(redis.Cmdable) *redis.Cmd) (any, error) {
+	if !q.asking {
+		return run(client).Result()
+	}
+	pipe := client.Pipeline()
+	pipe.Do(ctx, "ASKING")
+	cmd := run(pipe)
+	if _, err := pipe.Exec(ctx); err != nil && cmd.Err() == nil {
+		return nil, err
+	}
+	return cmd.Result()
 }
 
 // text returns the string at i, "" when there is none.

@@ -19,25 +19,77 @@ type Options struct {
 
 // Store implements store.Store on one Redis primary. Its methods are safe for concurrent use.
 type Store struct {
-	given   redis.UniversalClient
+	connect func(context.Context) servers // makes the connections of its own
 	prefix  string
 	log     *slog.Logger
 	problem error         // of New's arguments; nil when there is none
 	slots   chan struct{} // one for each call over connections of our own; nil when there are none
 	hub     *hub
 
-	mu     sync.Mutex
-	client redis.UniversalClient // nil until the first call
-	closed bool
-	calls  sync.WaitGroup
-	spells map[string]string // by method: the error that has been logged and has not ended
+	mu      sync.Mutex
+	servers servers // nil until the first call
+	closed  bool
+	calls   sync.WaitGroup
+	spells  map[string]string // by method: the error that has been logged and has not ended
 }
 
 var _ store.Store = (*Store)(nil)
 
-// New returns a store on client, which it neither changes nor closes. It does no I/O; a problem of client or opts is the
-// permanent error of each call.
+// New returns a store on client, which it neither changes nor closes: a *redis.Client of one server, or a
+// *redis.ClusterClient. For a primary that Sentinels name, use NewFailover. It does no I/O; a problem of client or opts is
+// the permanent error of each call.
 func New(client redis.UniversalClient, opts *Options) *Store {
+	s := newStore(opts)
+	if client == nil || reflect.ValueOf(client).IsZero() {
+		s.problem = store.Permanent("redisstore: the client is nil: give New one made by redis.NewClient", nil)
+		return s
+	}
+	s.slots = make(chan struct{}, connections)
+	switch c := client.(type) {
+	case *redis.Client:
+		s.connect = func(ctx context.Context) servers {
+			o := c.Options()
+			if o.Addr == failoverAddr {
+				s.log.WarnContext(ctx, "a Sentinel that does not answer can hold up the client that New was given; "+
+					"use redisstore.NewFailover with its options")
+			}
+			return single{redis.NewClient(derive(o)), true}
+		}
+	case *redis.ClusterClient:
+		s.connect = func(context.Context) servers { return newCluster(c.Options(), s.hub.wake) }
+	case *redis.Ring:
+		s.problem = store.Permanent("redisstore: a *redis.Ring moves a group to another server when one does not answer, "+
+			"and its leases stay behind: give New a client of one server or of a cluster, or use NewFailover", nil)
+	default:
+		s.slots = nil
+		s.connect = func(ctx context.Context) servers {
+			s.log.WarnContext(ctx, "leases share the connections, timeouts and repetitions of the Redis client, "+
+				"which is of a kind that cannot be copied; give New a *redis.Client or *redis.ClusterClient")
+			return single{client, false}
+		}
+	}
+	return s
+}
+
+// failoverAddr is what redis.NewFailoverClient calls the address of its client.
+const failoverAddr = "FailoverClient"
+
+// NewFailover returns a store on the primary that Redis Sentinels name; from is what redis.NewFailoverClient takes. All
+// Sentinels should stand in SentinelAddrs: a majority of them decides. It does no I/O; a problem of from or opts is the
+// permanent error of each call.
+func NewFailover(from *redis.FailoverOptions, opts *Options) *Store {
+	s := newStore(opts)
+	if from == nil || from.MasterName == "" || len(from.SentinelAddrs) == 0 {
+		s.problem = store.Permanent("redisstore: NewFailover needs MasterName and SentinelAddrs: set both", nil)
+		return s
+	}
+	s.slots = make(chan struct{}, connections)
+	copied := *from
+	s.connect = func(context.Context) servers { return newSentinels(&copied, s.log, s.hub.wake) }
+	return s
+}
+
+func newStore(opts *Options) *Store {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -48,15 +100,9 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{given: client, prefix: o.Prefix, log: o.Logger, spells: map[string]string{}}
+	s := &Store{prefix: o.Prefix, log: o.Logger, spells: map[string]string{}}
 	s.hub = newHub(s)
 	s.problem = store.CheckName("prefix", o.Prefix)
-	if client == nil || reflect.ValueOf(client).IsZero() {
-		s.problem = store.Permanent("redisstore: the client is nil: give New one made by redis.NewClient", nil)
-	}
-	if _, ok := client.(*redis.Client); ok {
-		s.slots = make(chan struct{}, connections)
-	}
 	return s
 }
 
@@ -69,20 +115,22 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	client := s.client
+	servers := s.servers
 	s.mu.Unlock()
 
 	s.hub.stop()
-	if s.slots == nil || client == nil {
-		return nil // calls over a client of another kind end when that client ends them
+	if servers == nil {
+		return nil
 	}
-	err := client.Close()
-	s.calls.Wait()
+	err := servers.close()
+	if s.slots != nil { // calls over a client of another kind end when that client ends them
+		s.calls.Wait()
+	}
 	return wrap("close", err)
 }
 
-// begin returns the client for one call, which the caller ends with s.calls.Done.
-func (s *Store) begin(ctx context.Context) (redis.UniversalClient, error) {
+// begin returns the servers for one call, which the caller ends with s.calls.Done.
+func (s *Store) begin(ctx context.Context) (servers, error) {
 	if s.problem != nil {
 		return nil, s.problem
 	}
@@ -91,16 +139,16 @@ func (s *Store) begin(ctx context.Context) (redis.UniversalClient, error) {
 	if s.closed {
 		return nil, store.Permanent("redisstore: the store has been closed: close it after everything that uses it", nil)
 	}
-	if s.client == nil {
-		own, ok := s.given.(*redis.Client)
-		if ok {
-			s.client = redis.NewClient(derive(own.Options()))
-		} else {
-			s.log.WarnContext(ctx, "leases share the connections, timeouts and repetitions of the Redis client, "+
-				"which is of a kind that cannot be copied; give New a *redis.Client")
-			s.client = s.given
-		}
+	if s.servers == nil {
+		s.servers = s.connect(ctx)
 	}
 	s.calls.Add(1)
-	return s.client, nil
+	return s.servers, nil
+}
+
+// ours tells whether the connections are the store's own, and open.
+func (s *Store) ours() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slots != nil && !s.closed
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +14,28 @@ import (
 // clockLimit is how far the server's clock may be from ours before Warnings says so.
 const clockLimit = 5 * time.Second
 
-// Warnings looks at how the server is set up and returns a sentence for each thing that endangers leases or records, with
+// Warnings looks at how the server, or each primary of a cluster, is set up and returns a sentence for each thing that endangers leases or records, with
 // what to do about it: an eviction policy, no persistence, a replica, a clock far from this machine's. What the server
 // does not let it see is left out. It is meant for the start of a program; calls do not depend on it.
 func (s *Store) Warnings(ctx context.Context) ([]string, error) {
 	var warnings []string
-	_, err := s.call(ctx, func(ctx context.Context, c redis.UniversalClient) (any, error) {
-		var err error
-		warnings, err = look(ctx, c)
-		return nil, err
+	_, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
+		clients, err := servers.all(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range clients {
+			more, err := look(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			for _, w := range more {
+				if !slices.Contains(warnings, w) {
+					warnings = append(warnings, w)
+				}
+			}
+		}
+		return nil, nil
 	})
 	if err := s.judge(ctx, "warnings", err); err != nil {
 		return nil, err

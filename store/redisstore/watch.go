@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -38,6 +39,7 @@ type hub struct {
 }
 
 type channel struct {
+	group    string
 	stands   bool // the server has confirmed the subscription, on the present connection
 	watchers []*watcher
 }
@@ -58,13 +60,13 @@ func (s *Store) Watch(ctx context.Context, group string, t store.Topic, hint fun
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	client, err := s.begin(ctx)
+	servers, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.calls.Done()
 	w, name := &watcher{hint: hint}, s.channel(group, t)
-	if s.hub.add(name, w, client) {
+	if s.hub.add(name, group, w, servers) {
 		hint()
 	}
 	context.AfterFunc(ctx, func() { s.hub.remove(name, w) })
@@ -72,7 +74,7 @@ func (s *Store) Watch(ctx context.Context, group string, t store.Topic, hint fun
 }
 
 // add tells whether the subscription stands already.
-func (h *hub) add(name string, w *watcher, client redis.UniversalClient) (stands bool) {
+func (h *hub) add(name, group string, w *watcher, servers servers) (stands bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
@@ -80,14 +82,14 @@ func (h *hub) add(name string, w *watcher, client redis.UniversalClient) (stands
 	}
 	c := h.channels[name]
 	if c == nil {
-		c = &channel{}
+		c = &channel{group: group}
 		h.channels[name] = c
 		h.wake()
 	}
 	c.watchers = append(c.watchers, w)
 	if !h.alive {
 		h.alive = true
-		h.running.Go(func() { h.run(client) })
+		h.running.Go(func() { h.run(servers) })
 	}
 	return c.stands
 }
@@ -123,10 +125,10 @@ func (h *hub) stop() {
 }
 
 // run keeps a connection subscribed to what is watched, until nothing is.
-func (h *hub) run(client redis.UniversalClient) {
+func (h *hub) run(servers servers) {
 	backoff := minBackoff
 	for {
-		heard := h.serve(client)
+		heard := h.serve(servers)
 		if h.finished() {
 			return
 		}
@@ -153,8 +155,16 @@ func (h *hub) finished() bool {
 
 // serve makes a connection and keeps it until it breaks, falls silent, or is not needed; it tells whether anything was
 // heard over it.
-func (h *hub) serve(client redis.UniversalClient) bool {
+func (h *hub) serve(servers servers) bool {
 	ctx, cancel := context.WithCancel(h.ctx)
+	defer cancel()
+	// What is published in a cluster comes to all of its nodes: any would do.
+	group := h.group()
+	client, err := servers.primary(ctx, group)
+	if err != nil {
+		h.report(err)
+		return false
+	}
 	sub := client.Subscribe(ctx) // to nothing yet: no I/O
 	var last atomic.Int64        // number of things heard
 	broken := make(chan error, 1)
@@ -166,16 +176,23 @@ func (h *hub) serve(client redis.UniversalClient) bool {
 		h.fell()
 	}()
 
+	failed := func(err error) bool {
+		servers.heard(group, client, err)
+		h.report(err)
+		return last.Load() > 0
+	}
 	subscribed := map[string]*channel{}
 	alarm := time.NewTimer(h.silence) // no ticker: after a pause of this process two ticks would come at once
 	defer alarm.Stop()
 	reading, asked, before := false, false, int64(0)
 	for {
+		if now, err := servers.primary(ctx, group); err == nil && now != client {
+			return true // another server takes the calls
+		}
 		more, less := h.difference(subscribed)
 		if len(more) > 0 {
 			if err := sub.Subscribe(ctx, more...); err != nil {
-				h.report(err)
-				return last.Load() > 0
+				return failed(err)
 			}
 			if !reading {
 				reading = true
@@ -184,7 +201,7 @@ func (h *hub) serve(client redis.UniversalClient) bool {
 		}
 		if len(less) > 0 {
 			if err := sub.Unsubscribe(ctx, less...); err != nil {
-				return last.Load() > 0
+				return failed(err)
 			}
 		}
 		if len(subscribed) == 0 {
@@ -195,21 +212,33 @@ func (h *hub) serve(client redis.UniversalClient) bool {
 		case <-ctx.Done():
 			return true
 		case err := <-broken:
-			h.report(err)
-			return last.Load() > 0
+			return failed(err)
 		case <-alarm.C:
 			now := last.Load()
 			if asked && now == before {
+				servers.heard(group, client, errSilent)
 				h.store.log.WarnContext(ctx, "the connection that hints come over has died silently; it is replaced")
 				return true
 			}
 			if err := sub.Ping(ctx); err != nil {
-				return now > 0
+				return failed(err)
 			}
 			asked, before = true, now
 			alarm.Reset(h.silence)
 		}
 	}
+}
+
+var errSilent = errors.New("no sign of life")
+
+// group returns one that is watched.
+func (h *hub) group() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(h.channels)) {
+		return h.channels[name].group
+	}
+	return ""
 }
 
 // receive hands on what comes until the connection breaks.

@@ -1,0 +1,111 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/store"
+	"github.com/go-singleton/singleton/store/redisstore"
+	"github.com/go-singleton/singleton/store/storetest"
+)
+
+// The topologies are started once, for all tests that leave them whole.
+var (
+	sentinels = shared[*redistest.Sentinels]{start: redistest.NewSentinels}
+	cluster   = shared[*redistest.Cluster]{start: redistest.NewCluster}
+)
+
+type shared[T io.Closer] struct {
+	start func(redistest.Config) (T, error)
+	once  sync.Once
+	it    T
+	err   error
+}
+
+func (s *shared[T]) get(t testing.TB) T {
+	t.Helper()
+	s.once.Do(func() { s.it, s.err = s.start(redistest.Config{}) })
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.it
+}
+
+func (s *shared[T]) close() error {
+	s.once.Do(func() { s.err = io.EOF })
+	if s.err != nil {
+		return nil // none was started
+	}
+	return s.it.Close()
+}
+
+// topologies are tests that end the topologies after them.
+type topologies struct{ *testing.M }
+
+func (m topologies) Run() int {
+	code := m.M.Run()
+	for _, err := range []error{sentinels.close(), cluster.close()} {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	return code
+}
+
+// openFailover returns a store on the primary that Sentinels name.
+func openFailover(t testing.TB, s *redistest.Sentinels, opts *redisstore.Options) *redisstore.Store {
+	return ends(t, redisstore.NewFailover(s.Options(), opts))
+}
+
+// openCluster returns a store on a cluster.
+func openCluster(t testing.TB, c *redistest.Cluster, opts *redisstore.Options) *redisstore.Store {
+	client := redis.NewClusterClient(c.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	return open(t, client, opts)
+}
+
+func TestContractOverSentinels(t *testing.T) {
+	s := sentinels.get(t)
+	h, _ := harness(func(t *testing.T, opts *redisstore.Options) *redisstore.Store { return openFailover(t, s, opts) },
+		s.Servers[0].Client())
+	storetest.Run(t, h)
+}
+
+func TestContractOnACluster(t *testing.T) {
+	c := cluster.get(t)
+	h, _ := harness(func(t *testing.T, opts *redisstore.Options) *redisstore.Store { return openCluster(t, c, opts) },
+		c.Nodes[0].Client(), c.Nodes[1].Client(), c.Nodes[2].Client())
+	storetest.Run(t, h)
+}
+
+func TestGroupsOfAClusterLieOnAllNodes(t *testing.T) {
+	c := cluster.get(t)
+	s := openCluster(t, c, &redisstore.Options{Prefix: "spread"})
+	for i := range 20 {
+		group := fmt.Sprint("g", i)
+		l, err := s.Acquire(t.Context(), group, candidate("a", "n"))
+		must(t, err)
+		must(t, s.Commit(t.Context(), l, 1, nil))
+	}
+	for _, n := range c.Nodes[:3] {
+		keys, err := n.Client().Keys(t.Context(), "spread:*:lease").Result()
+		must(t, err)
+		if len(keys) == 0 {
+			t.Errorf("no lease is on %s", n.Addr())
+		}
+	}
+	for i := range 20 { // a hint comes from whatever node publishes it
+		group := fmt.Sprint("g", i)
+		hints := watched(t, s, group)
+		<-hints
+		must(t, s.Release(t.Context(), store.Lease{Group: group, Replica: "a", Nonce: "n"}))
+		<-hints
+	}
+}
