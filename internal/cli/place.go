@@ -56,10 +56,15 @@ func (e *storeError) Unwrap() error { return e.err }
 // layers are the names that packages put in front of what a store has said: "scheduler: leader of g: redisstore: leader: ".
 var layers = regexp.MustCompile(`^(?:(?:scheduler|election): [^:]+: )?(?:redisstore: (?:[a-z]+: )?)?`)
 
+// said is what a store has said, without those names and without the word for programs that it is permanent.
+func said(err error) string {
+	return strings.ReplaceAll(layers.ReplaceAllString(err.Error(), ""), " ("+store.ErrPermanent.Error()+")", "")
+}
+
 // explain says which store an error is of, who named it, and what to look at.
 func (o *opened) explain(err error) error {
 	which := fmt.Sprintf("the store %s (%s)", o.name, o.from)
-	said := layers.ReplaceAllString(err.Error(), "")
+	said := said(err)
 	secure := ""
 	if strings.HasPrefix(o.name, "rediss:") {
 		secure = ", does it speak TLS"

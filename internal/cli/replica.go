@@ -67,7 +67,7 @@ func (r *replica) run(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	watchers.Go(func() { watchHealth(watching, r.scheduler.Check, r.lease, r.log) })
-	watchers.Go(func() { r.warn(watching) })
+	watchers.Go(func() { r.store.complain(watching, r.group, r.lease, r.log) })
 	ended := make(chan error, 1)
 	go func() { ended <- r.scheduler.Run(ctx) }()
 
@@ -144,28 +144,6 @@ func (r *replica) explain(err error) error {
 		return r.store.explain(err)
 	}
 	return err
-}
-
-// warn logs what is wrong with the way the store is set up, once it answers.
-func (r *replica) warn(ctx context.Context) {
-	for r.store.redis != nil {
-		attempt, cancel := context.WithTimeout(ctx, askLimit)
-		warnings, err := r.store.redis.Warnings(attempt)
-		cancel()
-		if err == nil || errors.Is(err, store.ErrPermanent) {
-			for _, w := range warnings {
-				r.log.Warn("the store is not set up well", "warning", line(w))
-			}
-			return
-		}
-		timer := time.NewTimer(askAgain)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-	}
 }
 
 // watchHealth logs when a check has failed for a lease, and when it succeeds again. Shorter spells are part of a replica's

@@ -93,6 +93,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (statu
 		a.newHistoryCommand(),
 		a.newValidateCommand(),
 		a.newNextCommand(),
+		a.newDoctorCommand(),
 		a.newDemoCommand(),
 		a.newVersionCommand(),
 	)

@@ -297,8 +297,8 @@ func TestNewDoesNoIOAndItsProblemsAreToldByEachCall(t *testing.T) {
 		if err := s.Watch(t.Context(), "g", store.LeaseFree, func() {}); !errors.Is(err, store.ErrPermanent) {
 			t.Errorf("%s: watch: %v", name, err)
 		}
-		if _, err := s.Warnings(t.Context()); !errors.Is(err, store.ErrPermanent) {
-			t.Errorf("%s: warnings: %v", name, err)
+		if _, err := s.Check(t.Context(), "g", 0); !errors.Is(err, store.ErrPermanent) {
+			t.Errorf("%s: check: %v", name, err)
 		}
 		must(t, s.Close())
 	}

@@ -27,7 +27,7 @@
 // Redis 6.2 or later, or Valkey 7.2 or later. A user of its own needs, on the keys singleton:* and the channels
 // singleton:*, the commands evalsha, eval, time, type, get, set, del, pttl, pexpire, pexpireat, hget, hmget, hset, hdel, hexists,
 // hlen, hkeys, zadd, zscore, zrem, zrangebyscore, publish, subscribe, unsubscribe, ping and, for the connection, hello,
-// auth, select and client; Warnings looks at info, role and config get where it may.
+// auth, select and client; Check looks at info and config get where it may.
 //
 // # Connections
 //
@@ -52,6 +52,6 @@
 // last writes, forgets: a lease may then be granted twice for a moment, and a commit may be gone. Tokens grow even then,
 // because each is at least the server's clock in microseconds and above the highest that its candidate has seen; a commit
 // that follows a lost one is refused with [store.ErrGap]. Configure the server with appendonly yes and maxmemory-policy
-// noeviction; [Store.Warnings] tells what is not so. A step of the server's clock forward ends leases early, a step back
+// noeviction; [Store.Check] tells what is not so. A step of the server's clock forward ends leases early, a step back
 // makes them live longer.
 package redisstore

@@ -1,0 +1,141 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// defaultLease is what a Check is about that is not told a lease.
+const defaultLease = 15 * time.Second
+
+// standIn is the group whose keys are tried where Check is told none. No key of it stays.
+const standIn = "doctor"
+
+// Check looks at the server and tells, for each thing that leases and records depend on, how it is and what to do about
+// it: its version and role, replicas, what it keeps on disk, evictions, its clock and how soon it answers, what its user may
+// do, whether it takes writes, and whether the keys of group hold what this package puts there. In a cluster it looks at the
+// primary that has them. lease is what the latency is measured against; 0 is 15 s.
+//
+// It reads, and writes one key that nothing else uses, PREFIX:{GROUP}:probe, which it deletes again. With group "" it looks
+// at no group's data. The findings are in the order in which a person should read them. An error says that the server does
+// not answer, or lets nobody in: then there are no findings. Calls of other methods do not depend on it.
+func (s *Store) Check(ctx context.Context, group string, lease time.Duration) ([]Finding, error) {
+	keys := group
+	if group == "" {
+		keys = standIn
+	}
+	if err := store.CheckName("group", keys); err != nil {
+		return nil, err
+	}
+	if lease == 0 {
+		lease = defaultLease
+	}
+	seen, err := ask(ctx, s, keys, look)
+	if err != nil {
+		return nil, err
+	}
+	findings := []Finding{
+		seen.version(), seen.role(), seen.replicas(), seen.persistence(), seen.memory(), seen.clock(), seen.latency(lease),
+	}
+	tried, err := ask(ctx, s, keys, func(ctx context.Context, c redis.UniversalClient) (trial, error) {
+		return try(ctx, c, s.prefix, s.key(keys, "probe"), s.channel(keys, store.LeaseFree), s.channel(keys, store.InboxFilled))
+	})
+	if err != nil {
+		return nil, err
+	}
+	findings = append(findings, tried.permissions(), tried.writing())
+	if group == "" {
+		return findings, nil
+	}
+	data, err := s.checkData(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return append(findings, data...), nil
+}
+
+// ask calls fn with a client of the server that holds the keys of group.
+func ask[T any](ctx context.Context, s *Store, group string, fn func(context.Context, redis.UniversalClient) (T, error)) (T, error) {
+	got, err := s.call(ctx, func(ctx context.Context, c redis.UniversalClient) (any, error) {
+		if cluster, ok := c.(interface {
+			MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+		}); ok {
+			node, err := cluster.MasterForKey(ctx, s.leaseKey(group))
+			if err != nil {
+				return nil, err
+			}
+			c = node
+		}
+		return fn(ctx, c)
+	})
+	answer, _ := got.(T)
+	return answer, s.judge(ctx, "check", err)
+}
+
+// checkData looks for what others have put under the keys of a group.
+func (s *Store) checkData(ctx context.Context, group string) ([]Finding, error) {
+	f := Finding{Check: "data"}
+	places := []struct{ key, want string }{
+		{s.leaseKey(group), "string"}, {s.fenceKey(group), "hash"}, {s.sessionsKey(group), "zset"}, {s.infoKey(group), "hash"},
+		{s.bucketKey(group, store.InboxBucket), "hash"},
+	}
+	types, err := ask(ctx, s, group, func(ctx context.Context, c redis.UniversalClient) ([]string, error) {
+		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, at := range places {
+				p.Type(ctx, at.key)
+			}
+			return nil
+		})
+		if err != nil && !refused(err) {
+			return nil, err
+		}
+		var types []string
+		for _, cmd := range cmds {
+			types = append(types, cmd.(*redis.StatusCmd).Val())
+		}
+		return types, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	for i, at := range places {
+		if found := types[i]; found != "" && found != "none" && found != at.want {
+			findings = append(findings, f.fail(at.key+" holds a "+found+" and should hold a "+at.want,
+				"find out who writes there, then DEL "+at.key))
+		}
+	}
+	if findings != nil {
+		return findings, nil // the calls below would say it again
+	}
+	for _, read := range []func() error{
+		func() error { _, err := s.Leader(ctx, group); return err },
+		func() error { _, _, err := s.Position(ctx, group); return err },
+		func() error { _, err := s.Replicas(ctx, group); return err },
+	} {
+		err := read()
+		switch {
+		case err == nil, errors.Is(err, store.ErrNoLeader):
+		case errors.Is(err, store.ErrPermanent), refused(err):
+			findings = append(findings, f.fail(err.Error(), "")) // it says what to do
+		default:
+			return nil, err
+		}
+	}
+	if findings == nil {
+		findings = []Finding{f.ok("the keys of group " + group + " hold nothing foreign")}
+	}
+	return slices.CompactFunc(findings, func(a, b Finding) bool { return a == b }), nil
+}
+
+// refused tells whether the server has answered that it does not do this, for us or at all.
+func refused(err error) bool {
+	_, answered := errors.AsType[redis.Error](err)
+	return answered
+}
