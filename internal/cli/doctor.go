@@ -141,6 +141,7 @@ func (o *opened) examineRecords(ctx context.Context, group string) ([]redisstore
 	}
 	var found []redisstore.Finding
 	fail := func(what, remedy string) {
+		what = strings.ReplaceAll(what, "scheduler: ", "")
 		found = append(found, redisstore.Finding{Check: "records", Level: redisstore.LevelFail, Found: what, Remedy: remedy})
 	}
 	st, err := inspector.Status(ctx)
