@@ -119,17 +119,15 @@ func (o *opened) examine(ctx context.Context, group string, lease time.Duration)
 		return []redisstore.Finding{{Check: "store", Level: redisstore.LevelWarn, Found: "memory: is shared with no other process " +
 			"and forgotten at the end", Remedy: "use it to try a crontab out, and a Redis to run it on several machines"}}, nil
 	}
-	asking, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, readLimit) // a server that is silent is given up before
 	defer cancel()
-	found, err := o.redis.Check(asking, group, lease)
+	found, err := o.redis.Check(ctx, group, lease)
 	if err != nil || group == "" || slices.ContainsFunc(found, func(f redisstore.Finding) bool {
 		return f.Level == redisstore.LevelFail && (f.Check == "data" || f.Check == "permissions")
 	}) {
 		return found, err // records cannot be read, or say no more
 	}
-	reading, cancel := context.WithTimeout(ctx, readLimit)
-	defer cancel()
-	records, err := o.examineRecords(reading, group)
+	records, err := o.examineRecords(ctx, group)
 	return append(found, records...), err
 }
 
@@ -172,9 +170,7 @@ func (o *opened) examineRecords(ctx context.Context, group string) ([]redisstore
 // complain logs what is wrong with the store of a group, once it answers.
 func (o *opened) complain(ctx context.Context, group string, lease time.Duration, log *slog.Logger) {
 	for o.redis != nil {
-		asking, cancel := context.WithTimeout(ctx, askLimit)
-		found, err := o.redis.Check(asking, group, lease)
-		cancel()
+		found, err := o.redis.Check(ctx, group, lease)
 		if err == nil || errors.Is(err, store.ErrPermanent) {
 			for _, f := range found {
 				if f.Level == redisstore.LevelWarn || f.Level == redisstore.LevelFail {

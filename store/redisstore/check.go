@@ -19,8 +19,8 @@ const standIn = "doctor"
 
 // Check looks at the server and tells, for each thing that leases and records depend on, how it is and what to do about
 // it: its version and role, replicas, what it keeps on disk, evictions, its clock and how soon it answers, what its user may
-// do, whether it takes writes, and whether the keys of group hold what this package puts there. In a cluster it looks at the
-// primary that has them. lease is what the latency is measured against; 0 is 15 s.
+// do, whether it takes writes, and whether the keys of group hold what this package puts there. In a cluster that is the
+// primary that has them; what is not well with the others is added. lease is what the latency is measured against; 0 is 15 s.
 //
 // It reads, and writes one key that nothing else uses, PREFIX:{GROUP}:probe, which it deletes again. With group "" it looks
 // at no group's data. The findings are in the order in which a person should read them. An error says that the server does
@@ -36,12 +36,9 @@ func (s *Store) Check(ctx context.Context, group string, lease time.Duration) ([
 	if lease == 0 {
 		lease = defaultLease
 	}
-	seen, err := ask(ctx, s, keys, look)
+	findings, err := s.checkServers(ctx, keys, lease)
 	if err != nil {
 		return nil, err
-	}
-	findings := []Finding{
-		seen.version(), seen.role(), seen.replicas(), seen.persistence(), seen.memory(), seen.clock(), seen.latency(lease),
 	}
 	tried, err := ask(ctx, s, keys, func(ctx context.Context, c redis.UniversalClient) (trial, error) {
 		return try(ctx, c, s.prefix, s.key(keys, "probe"), s.channel(keys, store.LeaseFree), s.channel(keys, store.InboxFilled))
@@ -62,20 +59,59 @@ func (s *Store) Check(ctx context.Context, group string, lease time.Duration) ([
 
 // ask calls fn with a client of the server that holds the keys of group.
 func ask[T any](ctx context.Context, s *Store, group string, fn func(context.Context, redis.UniversalClient) (T, error)) (T, error) {
-	got, err := s.call(ctx, func(ctx context.Context, c redis.UniversalClient) (any, error) {
-		if cluster, ok := c.(interface {
-			MasterForKey(ctx context.Context, key string) (*redis.Client, error)
-		}); ok {
-			node, err := cluster.MasterForKey(ctx, s.leaseKey(group))
-			if err != nil {
-				return nil, err
-			}
-			c = node
+	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
+		c, err := servers.primary(ctx, group)
+		if err != nil {
+			return nil, err
 		}
-		return fn(ctx, c)
+		answer, err := fn(ctx, c)
+		servers.heard(group, c, err)
+		return answer, err
 	})
 	answer, _ := got.(T)
 	return answer, s.judge(ctx, "check", err)
+}
+
+// checkServers looks at the server that holds the keys of group, and adds what is not well with the other primaries of a
+// cluster.
+func (s *Store) checkServers(ctx context.Context, group string, lease time.Duration) ([]Finding, error) {
+	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
+		first, err := servers.primary(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		all, err := servers.all(ctx)
+		if err != nil {
+			return nil, err
+		}
+		others := slices.DeleteFunc(all, func(c redis.UniversalClient) bool { return c == first })
+		var sights []sight
+		for _, c := range slices.Concat([]redis.UniversalClient{first}, others) {
+			seen, err := look(ctx, c)
+			if err != nil {
+				servers.heard(group, c, err)
+				return nil, err
+			}
+			sights = append(sights, seen)
+		}
+		return sights, nil
+	})
+	if err := s.judge(ctx, "check", err); err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	for i, seen := range got.([]sight) {
+		for _, f := range seen.findings(lease) {
+			switch {
+			case i == 0:
+				findings = append(findings, f)
+			case f.Level != LevelOK && !slices.Contains(findings, f):
+				f.Found = seen.addr + ": " + f.Found
+				findings = append(findings, f)
+			}
+		}
+	}
+	return findings, nil
 }
 
 // checkData looks for what others have put under the keys of a group.

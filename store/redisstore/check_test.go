@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,22 +129,48 @@ func TestCheckTellsAPrimaryFromItsReplica(t *testing.T) {
 	}
 }
 
-func TestCheckLooksAtTheNodeOfAClusterThatHasTheGroup(t *testing.T) {
-	server := redistest.Start(t, redistest.AppendOnly(), redistest.Args("--cluster-enabled", "yes"))
-	do(t, server.Client(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr()}})
+func TestCheckLooksAtAllPrimariesOfACluster(t *testing.T) {
+	nodes := cluster.get(t)
+	client := redis.NewClusterClient(nodes.Options())
 	defer client.Close()
 	s := open(t, client, nil)
-	findings, err := s.Check(t.Context(), "g", 0)
+	owner, err := nodes.Owner(t.Context(), nodes.Nodes[0], "{g}")
 	must(t, err)
-	if len(findings) < 10 || !strings.HasSuffix(findings[0].Found, ", cluster") {
-		t.Errorf("got %+v", findings)
-	}
-	for _, f := range findings {
-		// A cluster takes no writes for its first two seconds.
-		if f.Level != redisstore.LevelOK && !strings.Contains(f.Found, "CLUSTERDOWN") {
-			t.Errorf("got %+v", f)
+	const policy = "maxmemory-policy"
+	var addrs []string
+	must(t, client.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
+		if addr := c.Options().Addr; addr != owner.Addr() {
+			addrs = append(addrs, addr)
 		}
+		return nil
+	}))
+	other := redis.NewClient(&redis.Options{Addr: addrs[0]})
+	defer other.Close()
+	for _, c := range []struct {
+		client *redis.Client
+		prefix string
+	}{{owner.Client(), "the server"}, {other, addrs[0] + ": the server"}} {
+		do(t, c.client, "CONFIG", "SET", policy, "volatile-lru")
+		bad, _ := check(t, s)
+		do(t, c.client, "CONFIG", "SET", policy, "noeviction")
+		i := slices.IndexFunc(bad, func(f redisstore.Finding) bool { return f.Check == "memory" })
+		if i < 0 || !strings.HasPrefix(bad[i].Found, c.prefix+" would evict") {
+			t.Errorf("got %+v, want that %s would evict", bad, c.prefix)
+		}
+		for _, f := range bad { // each primary has a replica, and nothing is kept on disk
+			if !slices.Contains([]string{"memory", "replicas", "persistence"}, f.Check) {
+				t.Errorf("got %+v", f)
+			}
+		}
+	}
+}
+
+func TestCheckAsksSentinelsForThePrimary(t *testing.T) {
+	s := redisstore.NewFailover(sentinels.get(t).Options(), nil)
+	defer s.Close()
+	bad, _ := check(t, s)
+	if len(bad) != 2 || bad[0].Check != "replicas" || bad[1].Check != "persistence" {
+		t.Errorf("got %+v", bad)
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 
 // sight is what a server tells of itself.
 type sight struct {
+	addr  string
 	hello map[string]string // server, version, mode, role
 	info  map[string]string // by field; nil when the user may not ask
 	save  *string           // when snapshots are made; nil when the user may not ask
@@ -33,6 +34,9 @@ type sight struct {
 // look asks a server.
 func look(ctx context.Context, c redis.UniversalClient) (sight, error) {
 	var s sight
+	if own, ok := c.(*redis.Client); ok {
+		s.addr = own.Options().Addr
+	}
 	greeting, err := c.Do(ctx, "hello").Result() // needed for each connection: whoever is let in may send it
 	if err != nil && !refused(err) {
 		return s, err
@@ -89,6 +93,11 @@ func pairs(reply any) map[string]string {
 		}
 	}
 	return texts
+}
+
+// findings judges it, for leases of that length.
+func (s sight) findings(lease time.Duration) []Finding {
+	return []Finding{s.version(), s.role(), s.replicas(), s.persistence(), s.memory(), s.clock(), s.latency(lease)}
 }
 
 // number returns a field of INFO, 0 when there is none.
