@@ -30,6 +30,7 @@ type commands struct {
 	lease, grace time.Duration
 	log          *slog.Logger
 	now          context.Context // when it ends, all commands are killed at once
+	guardian     *procgroup.Guardian
 	running      sync.WaitGroup
 	count        atomic.Int64 // of running
 }
@@ -48,8 +49,9 @@ func (c *commands) do(job crontab.Job) scheduler.Func {
 		log := c.log.With("run", run.ID(), "job", run.Job, "tick", run.Tick, "attempt", run.Attempt)
 		sessionLost := false // written and read by procgroup.Run's goroutine
 		res, err := procgroup.Run(ctx, procgroup.Spec{
-			Argv: []string{job.Shell, "-c", job.Command},
-			Env:  c.environment(job, run),
+			Argv:     []string{job.Shell, "-c", job.Command},
+			Env:      c.environment(job, run),
+			Guardian: c.guardian,
 			Output: func(stream string, text []byte) {
 				log.Info("output", "stream", stream, "line", procgroup.Escape(text))
 			},
@@ -146,11 +148,8 @@ func (c *commands) environment(job crontab.Job, run scheduler.Run) []string {
 	)
 }
 
-// What a failed run keeps of its output.
-const (
-	detailLines = 5
-	detailWidth = 200 // bytes of a line
-)
+// maxDetail is how many bytes a failed run leaves in the history, a little less than the scheduler keeps.
+const maxDetail = 4000
 
 // detail says how a command has ended, and the last lines that it wrote.
 func detail(res procgroup.Result, timeout time.Duration) string {
@@ -158,14 +157,33 @@ func detail(res procgroup.Result, timeout time.Duration) string {
 	if errors.Is(res.Cause, context.DeadlineExceeded) {
 		ending = reason(res.Cause, timeout) + "; " + ending
 	}
-	lines := []string{ending}
-	tail := bytes.Split(bytes.TrimRight(res.Tail, "\n"), []byte("\n"))
-	for _, l := range tail[max(0, len(tail)-detailLines):] {
-		if len(bytes.TrimSpace(l)) > 0 {
-			lines = append(lines, clip(procgroup.Escape(l), detailWidth))
+	var last []string // the last one first
+	left := maxDetail - len(ending)
+	for _, l := range slices.Backward(bytes.Split(res.Tail, []byte("\n"))) {
+		if len(bytes.TrimSpace(l)) == 0 {
+			continue
 		}
+		text := procgroup.Escape(l)
+		if left -= len(text) + 1; left < 0 {
+			if len(last) == 0 {
+				last = append(last, clipFront(text, len(text)+left))
+			}
+			break
+		}
+		last = append(last, text)
 	}
-	return strings.Join(lines, "\n")
+	slices.Reverse(last)
+	return strings.Join(append([]string{ending}, last...), "\n")
+}
+
+// clipFront cuts s to its last n bytes, or a little less, with a mark.
+func clipFront(s string, n int) string {
+	const mark = "…"
+	at := len(s) - n + len(mark)
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return mark + s[at:]
 }
 
 // clip cuts s to n bytes, or a little less, with a mark.

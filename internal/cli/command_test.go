@@ -69,8 +69,10 @@ func TestDetailOfAFailedCommand(t *testing.T) {
 		{procgroup.Result{ExitCode: 143, Signal: syscall.SIGTERM, Cause: context.DeadlineExceeded, Tail: []byte("busy\n")},
 			"timed out after 1 m 30 s; killed by signal 15 (terminated)\nbusy"},
 		{procgroup.Result{ExitCode: 1, Cause: scheduler.ErrStopping}, "exit status 1"},
-		{procgroup.Result{ExitCode: 1, Tail: []byte("1\n2\n3\n\n5\n\x1b[31m6\n7")}, "exit status 1\n3\n5\n" + `\x1b[31m6` + "\n7"},
-		{procgroup.Result{ExitCode: 1, Tail: []byte(strings.Repeat("ä", 500))}, "exit status 1\n" + strings.Repeat("ä", 98) + "…"},
+		{procgroup.Result{ExitCode: 1, Tail: []byte("1\n2\n3\n\n5\n\x1b[31m6\n7")}, "exit status 1\n1\n2\n3\n5\n" + `\x1b[31m6` + "\n7"},
+		{procgroup.Result{ExitCode: 1, Tail: []byte(strings.Repeat("ä", 2000))}, "exit status 1\n…" + strings.Repeat("ä", 1991)},
+		{procgroup.Result{ExitCode: 1, Tail: []byte(strings.Repeat("a", 2000) + "\n" + strings.Repeat("b", 1995) + "\nlast\n")},
+			"exit status 1\n" + strings.Repeat("b", 1995) + "\nlast"},
 	} {
 		got := detail(c.res, 90*time.Second)
 		if got != c.want || !utf8.ValidString(got) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/internal/crontab"
+	"github.com/go-singleton/singleton/internal/procgroup"
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/spf13/cobra"
 )
@@ -113,7 +114,12 @@ func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
 	log = log.With("group", f.group)
 	now, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	c := &commands{group: f.group, lease: f.lease, grace: f.grace, log: log, now: now}
+	guardian, err := procgroup.StartGuardian(log)
+	if err != nil {
+		return err
+	}
+	defer guardian.Close()
+	c := &commands{group: f.group, lease: f.lease, grace: f.grace, log: log, now: now, guardian: guardian}
 	jobs := make([]scheduler.Job, len(file.Jobs))
 	for i, j := range file.Jobs {
 		jobs[i] = schedulerJob(j, c.do(j))

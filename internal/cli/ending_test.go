@@ -44,6 +44,14 @@ func TestB70NoProcessOutlivesItsRun(t *testing.T) {
 			none(t, group)
 			p.await("run ended", "outcome=interrupted", "grace is over")
 		})
+		t.Run(name+" when singleton is killed", func(t *testing.T) {
+			t.Parallel()
+			p := run(t, "memory:", "--lease", "2s")
+			group := p.group()
+			p.signal(syscall.SIGKILL)
+			p.exit()
+			until(t, "no process is left", func() bool { return len(living(t, group)) == 0 })
+		})
 		t.Run(name+" at a second signal", func(t *testing.T) {
 			t.Parallel()
 			p := run(t, "memory:", "--lease", "2s", "--grace", "10m")

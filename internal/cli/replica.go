@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/internal/procgroup"
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store"
 )
@@ -68,6 +69,9 @@ func (r *replica) run(ctx context.Context) error {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { watchHealth(watching, r.scheduler.Check, r.lease, r.log) })
 	watchers.Go(func() { r.store.complain(watching, r.group, r.lease, r.log) })
+	if os.Getpid() == 1 { // of a container: nobody else reaps orphans
+		watchers.Go(func() { procgroup.ReapOrphans(watching) })
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- r.scheduler.Run(ctx) }()
 

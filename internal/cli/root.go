@@ -7,6 +7,7 @@ import (
 	"time"
 	_ "time/tzdata" // machines without a zone database still know CRON_TZ
 
+	"github.com/go-singleton/singleton/internal/procgroup"
 	"github.com/go-singleton/singleton/store"
 	"github.com/spf13/cobra"
 )
@@ -23,8 +24,11 @@ type app struct {
 }
 
 // Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
-// ctx does.
+// ctx does. This program starts itself as the guardian of its commands, see package procgroup.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && args[0] == procgroup.GuardianWord {
+		return procgroup.Guard()
+	}
 	a := &app{
 		stdin: os.Stdin, stdout: stdout, stderr: stderr,
 		now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv, environ: os.Environ,

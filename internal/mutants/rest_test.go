@@ -32,8 +32,7 @@ var scheduleMutants = []mutant{
 	},
 }
 
-// childMutants are faults of the processes that jobs run. Those that leave a process alive for good are not here: their tests
-// would wait for it.
+// childMutants are faults of the processes that jobs run.
 var childMutants = []mutant{
 	{
 		name: "only-the-child-is-signalled", rule: "signals reach the whole group of a command",
@@ -48,5 +47,75 @@ var childMutants = []mutant{
 		old:    "return !c.running() && c.group.gone()",
 		new:    "return !c.running()",
 		killer: test("./internal/procgroup", "TestBackgroundChildrenEndWithTheCommand/obedient"),
+	},
+	{
+		name: "no-kill-after-term", rule: "what ignores SIGTERM gets SIGKILL",
+		file:   "internal/procgroup/child.go",
+		old:    "_ = c.group.signal(syscall.SIGKILL)",
+		new:    "_ = c.group.signal(syscall.SIGTERM)",
+		killer: test("./internal/procgroup", "TestGrandchildThatIgnoresTermIsKilled"),
+	},
+	{
+		name: "dead-session-waits", rule: "a session that is over waits for no grace",
+		file:   "internal/procgroup/child.go",
+		old:    "(!now.Before(killAt) || alive != nil && !alive())",
+		new:    "!now.Before(killAt)",
+		killer: test("./internal/procgroup", "TestDeadSessionKillsAtOnce"),
+	},
+	{
+		name: "no-death-signal", rule: "on Linux the kernel kills a command when its parent dies",
+		file:   "internal/procgroup/group_linux.go",
+		old:    "Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD",
+		new:    "Setpgid: true, PidFD",
+		killer: test("./internal/procgroup", "TestCommandDiesWithAParentThatIsKilled"),
+	},
+	{
+		name: "unguarded", rule: "the guardian is told of each command",
+		file:   "internal/procgroup/child.go",
+		old:    "c.guard.add(c.group.pgid)",
+		new:    "c.guard.remove(c.group.pgid)",
+		killer: test("./internal/procgroup", "TestB70WholeGroupDiesWithAParentThatIsKilled"),
+	},
+	{
+		name: "guardian-keeps-groups", rule: "the guardian is told of the end of each command",
+		file:   "internal/procgroup/guardian.go",
+		old:    "g.tell('-', pgid)",
+		new:    "_ = pgid",
+		killer: test("./internal/procgroup", "TestGuardianKillsWhatIsLeftAndNothingElse"),
+	},
+	{
+		name: "guardian-is-polite", rule: "the guardian ends with its pipe alone",
+		file:   "internal/procgroup/guard.go",
+		old:    "signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, ",
+		new:    "signal.Ignore(syscall.SIGTERM, ",
+		killer: test("./internal/procgroup", "TestGuardianSurvivesTheSignalsOfATerminalAndAServiceManager"),
+	},
+	{
+		name: "guardian-starts-blank", rule: "the guardian that follows another knows the groups",
+		file:   "internal/procgroup/guardian.go",
+		old:    "for pgid := range g.groups {",
+		new:    "for pgid := range map[int]bool{} {",
+		killer: test("./internal/procgroup", "TestGuardianThatEndsIsReplacedByOneThatKnowsTheGroups/killed"),
+	},
+	{
+		name: "guardian-holds-files", rule: "the guardian holds no files of others",
+		file:   "internal/procgroup/guard.go",
+		old:    "flags&unix.FD_CLOEXEC == 0 {",
+		new:    "flags&unix.FD_CLOEXEC != 0 && fd > 1<<20 {",
+		killer: test("./internal/procgroup", "TestGuardianHoldsNoFilesOfOthers"),
+	},
+	{
+		name: "others-are-killed", rule: "a group is named by its leader's descriptor only where that is the parent's child",
+		file:   "internal/procgroup/group_linux.go",
+		old:    "string(stat[1]) != strconv.Itoa(parent)",
+		new:    "stat == nil",
+		killer: test("./internal/procgroup", "TestGuardianNamesGroupsByTheirLeader"),
+	},
+	{
+		name: "statuses-are-stolen", rule: "orphans are reaped, and no command that somebody waits for",
+		file:   "internal/procgroup/orphans.go",
+		old:    "if own.pids[pid] {",
+		new:    "if own.pids[-pid] {",
+		killer: test("./internal/procgroup", "TestReapOrphansTakesOrphansAlone"),
 	},
 }

@@ -5,6 +5,7 @@ package procgroup
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -58,6 +59,7 @@ func startError(spec Spec, err error) *StartError {
 type child struct {
 	cmd     *exec.Cmd
 	group   group
+	guard   *Guardian
 	exited  chan struct{} // closed once the command has been reaped
 	streams []*stream
 	tail    tail
@@ -69,17 +71,22 @@ func start(spec Spec) (*child, error) {
 	if len(spec.Argv) == 0 {
 		return nil, &StartError{Reason: "no program is given", Err: exec.ErrNotFound}
 	}
-	c := &child{cmd: exec.Command(spec.Argv[0], spec.Argv[1:]...), exited: make(chan struct{})}
+	c := &child{cmd: exec.Command(spec.Argv[0], spec.Argv[1:]...), exited: make(chan struct{}), guard: spec.Guardian}
 	c.cmd.Env, c.cmd.Dir, c.cmd.SysProcAttr = spec.Env, spec.Dir, c.group.attributes()
 
-	stdout, err := c.open("stdout", spec.Output)
-	if err == nil {
-		c.cmd.Stdout = stdout
-		defer stdout.Close()
-		stderr, err2 := c.open("stderr", spec.Output)
-		if err = err2; err == nil {
-			c.cmd.Stderr = stderr
-			defer stderr.Close()
+	var err error
+	for _, out := range []struct {
+		name string
+		file *os.File
+		to   *io.Writer
+	}{{"stdout", spec.Stdout, &c.cmd.Stdout}, {"stderr", spec.Stderr, &c.cmd.Stderr}} {
+		if *out.to = out.file; out.file != nil || err != nil {
+			continue
+		}
+		var pipe *os.File
+		if pipe, err = c.open(out.name, spec.Output); err == nil {
+			*out.to = pipe
+			defer pipe.Close()
 		}
 	}
 	if err == nil {
@@ -105,15 +112,17 @@ func start(spec Spec) (*child, error) {
 func (c *child) keep(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := c.cmd.Start()
+	err := fork(c.cmd)
 	if err == nil {
 		c.group.pgid = c.cmd.Process.Pid
+		c.guard.add(c.group.pgid)
 	}
 	started <- err
 	if err != nil {
 		return
 	}
 	_ = c.cmd.Wait() // the exit status is in ProcessState
+	forget(c.cmd)
 	close(c.exited)
 }
 
@@ -177,6 +186,7 @@ func (c *child) finish() []byte {
 		s.hurry()
 	}
 	c.tasks.Wait()
+	c.guard.remove(c.group.pgid)
 	c.group.close()
 	return c.tail.bytes()
 }

@@ -20,6 +20,11 @@
 //   - On Linux the kernel sends SIGKILL to the command when this process dies, however it dies. That signal belongs to
 //     the thread that has forked, not to the process, and Go ends threads: so the goroutine that starts a command is
 //     locked to its thread, and stays there, waiting for the command, until it has been reaped.
+//   - With Spec.Guardian no process of the group survives the death of this process, by SIGKILL or otherwise, on Linux and
+//     macOS. The guardian is this program, started once more: it reads which groups there are from a pipe whose other end
+//     only this process holds, and kills those that are left when the pipe ends. It has a session of its own, so that no
+//     terminal reaches it; it ignores what ends a process politely; it holds no files, no environment and no directory;
+//     and it goes when this process does. One serves all commands.
 //   - On Linux 6.9 and later signals go through a descriptor of the process, so that a number which the kernel has
 //     given to another process in the meantime is never hit, not even by a process that was frozen for days. On older
 //     kernels and on macOS the number is used, right after a look whether the group is there.
@@ -28,8 +33,9 @@
 //
 //   - A process that leaves the group (setsid, a shell's job control, a daemon that detaches itself) is out of reach.
 //   - While this process is frozen (SIGSTOP, a suspended container) its children go on: nobody is there to end them.
-//   - When this process dies by SIGKILL, Linux ends the command but not the command's children, macOS neither; a
-//     command that is set-user-ID, or has file capabilities, is not ended by the kernel either.
-//   - On Linux, orphans that have left their group are not reaped: where this process is process 1 of a container, let
-//     a small init be it (docker run --init).
+//   - Without a guardian, when this process dies by SIGKILL, Linux ends the command but not the command's children, macOS
+//     neither; a command that is set-user-ID, or has file capabilities, is not ended by the kernel either. With one there
+//     remains the instant between the fork and the word to the guardian: some ten microseconds, in which the command has
+//     hardly begun; what it has started by then is not known to anybody.
+//   - Orphans that have left their group are reaped by ReapOrphans alone.
 package procgroup

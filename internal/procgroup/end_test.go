@@ -40,7 +40,8 @@ func endWhen(t *testing.T, script string, spec Spec) (Result, *lines) {
 	return res, out
 }
 
-func never(error) time.Duration { return time.Hour }
+// never is a KillAfter that a test does not live to see: it is bounded, so that a fault fails the test.
+func never(error) time.Duration { return 20 * time.Second }
 
 func TestB70NoProcessOfTheGroupSurvivesTheEndOfTheContext(t *testing.T) {
 	res, _ := endWhen(t, `echo pid $$; sleep 100 & echo ready; wait`, Spec{KillAfter: never})
@@ -69,7 +70,7 @@ func TestGrandchildThatIgnoresTermIsKilled(t *testing.T) {
 	res, _ := endWhen(t, `
 		echo pid $$
 		trap "" TERM
-		(trap "" TERM; while :; do sleep 1; done) &
+		(trap "" TERM; i=0; while [ $i -lt 15 ]; do sleep 1; i=$((i+1)); done) &
 		echo ready
 		wait`, spec)
 	if res.Signal != syscall.SIGKILL {
@@ -94,7 +95,7 @@ func TestGroupHasUntilKillAfterWhenTheCommandEndsFirst(t *testing.T) {
 func TestDeadSessionKillsAtOnce(t *testing.T) {
 	asked := 0
 	spec := Spec{KillAfter: never, Alive: func() bool { asked++; return asked < 3 }}
-	res, _ := endWhen(t, `echo pid $$; trap "" TERM; echo ready; while :; do sleep 1; done`, spec)
+	res, _ := endWhen(t, `echo pid $$; trap "" TERM; echo ready; i=0; while [ $i -lt 15 ]; do sleep 1; i=$((i+1)); done`, spec)
 	if res.Signal != syscall.SIGKILL || asked != 3 {
 		t.Errorf("got %v after %d questions, want SIGKILL after 3", res, asked)
 	}

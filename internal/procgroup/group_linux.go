@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +37,44 @@ func (g *group) signal(sig syscall.Signal) error {
 		// Kernels before 6.9 do not know the flag (EINVAL), sandboxes refuse the call (ENOSYS, EPERM).
 	}
 	return syscall.Kill(-g.pgid, sig)
+}
+
+// adopted returns group pgid for a guardian, by a descriptor of its leader where that is certainly the child of parent that
+// it was told of.
+func adopted(pgid, parent int) *group {
+	g := &group{pgid: pgid, pidfd: -1}
+	fd, err := unix.PidfdOpen(pgid, 0)
+	if err != nil {
+		return g // the command has been reaped by now; what it has left still has its number
+	}
+	if stat := statOf(pgid); len(stat) < 3 || string(stat[1]) != strconv.Itoa(parent) || string(stat[2]) != strconv.Itoa(pgid) {
+		_ = unix.Close(fd)
+		return g
+	}
+	g.pidfd = fd
+	return g
+}
+
+// deadChild returns a child of this process that has died and has not been reaped, or 0.
+func deadChild() int {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || info.Signo == 0 {
+			return 0
+		}
+		return int(pidOf(&info))
+	}
+}
+
+// pidOf returns whom a SIGCHLD is about: the first field behind the three that all signals have, aligned as a pointer is.
+func pidOf(info *unix.Siginfo) int32 {
+	const align = unsafe.Sizeof(uintptr(0))
+	at := (unsafe.Sizeof(info.Signo) + unsafe.Sizeof(info.Errno) + unsafe.Sizeof(info.Code) + align - 1) / align * align
+	return *(*int32)(unsafe.Add(unsafe.Pointer(info), at))
 }
 
 func (g *group) close() {
@@ -75,17 +114,21 @@ func (g *group) dead() bool {
 
 // alive reports whether process pid is of group pgid and not dead.
 func alive(pid, pgid int) bool {
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return false
-	}
-	// "pid (name) state parent group session tty foreground flags 4×faults 4×times priority nice threads …"; the name
-	// may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	fields := statOf(pid)
 	if len(fields) < 18 || string(fields[2]) != strconv.Itoa(pgid) {
 		return false
 	}
 	// A process whose first thread has ended looks dead while its other threads go on.
 	ended := string(fields[0]) == "Z" || string(fields[0]) == "X"
 	return !ended || string(fields[17]) != "0" && string(fields[17]) != "1"
+}
+
+// statOf returns what /proc says of a process, from its state on, or nil: "pid (name) state parent group session tty
+// foreground flags 4×faults 4×times priority nice threads …".
+func statOf(pid int) [][]byte {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return nil
+	}
+	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the name may hold anything
 }

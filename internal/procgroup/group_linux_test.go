@@ -1,18 +1,25 @@
 package procgroup
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-func TestCommandDiesWithAParentThatIsKilled(t *testing.T) {
+// killParent runs a script in a process of its own, kills that once the script has written "started" to the fifo that it
+// has open as 3, and fails where somebody goes on to hold that.
+func killParent(t *testing.T, script string, env ...string) {
+	t.Helper()
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -22,7 +29,7 @@ func TestCommandDiesWithAParentThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent := exec.Command(self)
-	parent.Env = append(os.Environ(), "PROCGROUP_TEST_PARENT=exec 3>"+fifo+"; echo started >&3; exec sleep 1000")
+	parent.Env = append(os.Environ(), append(env, "PROCGROUP_TEST_PARENT=exec 3>"+fifo+"; "+script)...)
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -31,18 +38,76 @@ func TestCommandDiesWithAParentThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	word := make([]byte, len("started\n"))
-	if _, err := io.ReadFull(held, word); err != nil {
+	if err := held.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
+	var group int
+	if _, err := fmt.Fscanf(held, "started %d\n", &group); err != nil || group < 2 {
+		t.Fatalf("group %d: %v", group, err)
+	}
+	defer func() { _ = syscall.Kill(-group, syscall.SIGKILL) }() // after a failure
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = parent.Wait()
-	// The command alone holds the writing end: it ends when the command does.
+	_ = parent.Wait() // says how it was killed
 	if rest, err := io.ReadAll(held); err != nil || len(rest) > 0 {
-		t.Errorf("read %q, %v", rest, err)
+		t.Errorf("a process of the command lives on: read %q, %v", rest, err)
 	}
+}
+
+func TestCommandDiesWithAParentThatIsKilled(t *testing.T) {
+	killParent(t, `echo started $$ >&3; exec sleep 1000`)
+}
+
+func TestB70WholeGroupDiesWithAParentThatIsKilled(t *testing.T) {
+	killParent(t, `trap "" TERM HUP; (trap "" TERM; sleep 1000) & sleep 1000 & echo started $$ >&3; wait`, "PROCGROUP_TEST_GUARDED=1")
+}
+
+func TestGuardianNamesGroupsByTheirLeader(t *testing.T) {
+	child, _ := sleeper(t)
+	g := adopted(child, os.Getpid())
+	defer g.close()
+	if g.pidfd < 0 {
+		t.Error("a child of the parent is not recognised")
+	}
+	if other := adopted(child, 1); other.pidfd >= 0 {
+		other.close()
+		t.Error("somebody else's child is taken for the parent's")
+	}
+	if other := adopted(os.Getpid(), os.Getppid()); syscall.Getpgrp() != os.Getpid() && other.pidfd >= 0 {
+		other.close()
+		t.Error("a process that leads no group is taken for one that does")
+	}
+}
+
+func TestReapOrphansTakesOrphansAlone(t *testing.T) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	var reaper sync.WaitGroup
+	reaper.Go(func() { ReapOrphans(ctx) })
+	defer reaper.Wait()
+	defer cancel()
+	var runs sync.WaitGroup
+	for i := range 20 {
+		runs.Go(func() { // an orphan that has left the group, and a command whose exit status must not be taken
+			var out lines
+			res, err := Run(t.Context(), Spec{Argv: sh(`(setsid sh -c 'echo pid $$' &); exit ` + itoa(i)), Output: out.add})
+			if err != nil || res.ExitCode != i {
+				t.Errorf("%d: %v, %v", i, res, err)
+			}
+			for _, line := range out.of("stdout") {
+				var orphan int
+				if _, err := fmt.Sscanf(line, "pid %d", &orphan); err != nil {
+					t.Error(err)
+				}
+				until(t, "the orphan is reaped", func() bool { return errors.Is(syscall.Kill(orphan, 0), syscall.ESRCH) })
+			}
+		})
+	}
+	runs.Wait()
 }
 
 func TestOrphansGivenToThisProcessAreReaped(t *testing.T) {

@@ -18,3 +18,9 @@ func (g *group) close() {}
 // dead reports whether all that is left of the group are dead processes that their parent has not reaped; launchd reaps
 // at once.
 func (g *group) dead() bool { return false }
+
+// adopted returns group pgid for a guardian.
+func adopted(pgid, _ int) *group { return &group{pgid: pgid} }
+
+// deadChild returns 0: only on Linux does this program become process 1.
+func deadChild() int { return 0 }

@@ -144,3 +144,20 @@ func TestTailIsTheEndOfBothStreams(t *testing.T) {
 		t.Errorf("tail of %d bytes: %q", len(res.Tail), res.Tail)
 	}
 }
+
+func TestFilesAreHandedOnAsTheyAre(t *testing.T) {
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out lines
+	res := run(t, t.Context(), Spec{Argv: sh(`printf 'a\033\n\nb'; echo err >&2`), Stdout: file, Output: out.add})
+	text, err := os.ReadFile(file.Name())
+	if err != nil || string(text) != "a\x1b\n\nb" {
+		t.Errorf("read %q, %v", text, err)
+	}
+	if !slices.Equal(out.all, []string{"stderr:err"}) || string(res.Tail) != "err\n" {
+		t.Errorf("got %q and %q, want what went to the other stream", out.all, res.Tail)
+	}
+}

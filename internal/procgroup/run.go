@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -30,6 +31,12 @@ type Spec struct {
 	// than MaxLine comes in pieces. Each stream has a goroutine of its own, so two calls may run at once. The line is
 	// valid during the call only. While a call lasts the command cannot write much more than 64 KiB. Nil discards.
 	Output func(stream string, line []byte)
+
+	// Stdout and Stderr, where set, are handed to the command as they are: Output and Result.Tail get nothing of them.
+	Stdout, Stderr *os.File
+
+	// Guardian, where set, kills the group when this process dies before it.
+	Guardian *Guardian
 
 	// KillAfter is asked once, when the context has ended, how long after SIGTERM the SIGKILL follows; cause is the
 	// context's. Zero or less is at once; nil is DefaultKillAfter.
@@ -96,6 +103,9 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 
 // status reads how a reaped command has ended.
 func status(cmd *exec.Cmd) (code int, sig syscall.Signal) {
+	if cmd.ProcessState == nil {
+		return 255, 0 // another part of the program has reaped it
+	}
 	ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {
 		return 128 + int(ws.Signal()), ws.Signal()

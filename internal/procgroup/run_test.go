@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,8 +23,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == GuardianWord {
+		syscall.Exit(Guard()) // at once, and not a second later, as os.Exit does with the race detector
+	}
 	if script := os.Getenv("PROCGROUP_TEST_PARENT"); script != "" {
-		_, _ = Run(context.Background(), Spec{Argv: []string{"sh", "-c", script}})
+		parent(script, os.Getenv("PROCGROUP_TEST_GUARDED") != "")
 		return
 	}
 	if fifo := os.Getenv("PROCGROUP_TEST_ESCAPE"); fifo != "" {
@@ -34,6 +38,20 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// parent runs a script, as a process that a test kills.
+func parent(script string, guarded bool) {
+	spec := Spec{Argv: []string{"sh", "-c", script}}
+	if guarded {
+		g, err := StartGuardian(slog.Default())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		spec.Guardian = g
+	}
+	_, _ = Run(context.Background(), spec)
 }
 
 // lines collects the output of a command; it is safe for concurrent use.
@@ -275,3 +293,5 @@ func TestManyRunAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,75 @@
+//go:build unix
+
+package procgroup
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Guard is what a guardian does, from the start of its process to its end: it reads which groups there are from standard
+// input, until that ends because the process that holds the other end has died or closes it, and kills those that are
+// left. It returns an exit code.
+func Guard() int {
+	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		fmt.Fprintln(os.Stderr, "singleton: "+GuardianWord+": this is for singleton itself: it starts one, which ends what commands are left when it is killed")
+		return 2
+	}
+	// Nothing but the end of the pipe ends it: a service manager signals all processes of a service, and those that are
+	// to be killed may take their time.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	closeInherited()
+	guard(os.Stdin, os.Getppid())
+	return 0
+}
+
+// guard does the work for the commands of process parent.
+func guard(in io.Reader, parent int) {
+	groups := map[int]*group{}
+	for words := bufio.NewScanner(in); words.Scan(); {
+		word := words.Text()
+		if len(word) < 2 {
+			continue
+		}
+		pgid, err := strconv.Atoi(word[1:])
+		if err != nil || pgid < 2 {
+			continue
+		}
+		if old := groups[pgid]; old != nil {
+			old.close()
+			delete(groups, pgid)
+		}
+		if word[0] == '+' {
+			groups[pgid] = adopted(pgid, parent)
+		}
+	}
+	for _, g := range groups {
+		_ = g.signal(syscall.SIGKILL) // one that has ended is no matter
+	}
+}
+
+// closeInherited closes what other files this process was started with: whoever waits for their end must not wait for
+// the guardian. Those of the Go runtime are marked as not to be inherited.
+func closeInherited() {
+	names, err := filepath.Glob("/dev/fd/*")
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		fd, err := strconv.Atoi(filepath.Base(name))
+		if err != nil || fd < 3 {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package procgroup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestGuardianSurvivesTheSignalsOfATerminalAndAServiceManager(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, GuardianWord)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the guardian ignores signals", func() bool { return ignores(t, cmd.Process.Pid, syscall.SIGTERM) })
+	pgid, ended := sleeper(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := fmt.Fprintf(in, "+%d\n", pgid); err != nil {
+		t.Error(err)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the guardian: %v", err)
+	}
+	within(t, "the group ends", ended)
+}
+
+func TestGuardianHasASessionOfItsOwn(t *testing.T) {
+	g := startGuardian(t)
+	defer g.Close()
+	if sid, err := unix.Getsid(g.pid()); err != nil || sid != g.pid() {
+		t.Errorf("session %d of guardian %d (%v): a terminal's end reaches it", sid, g.pid(), err)
+	}
+}
+
+// ignores reports whether a process ignores a signal.
+func ignores(t *testing.T, pid int, sig syscall.Signal) bool {
+	t.Helper()
+	status, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "\nSigIgn:\t")
+	text, _, _ := strings.Cut(rest, "\n")
+	mask, err := strconv.ParseUint(text, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mask&(1<<(sig-1)) != 0
+}
