@@ -39,7 +39,7 @@ func (a *app) applyEnvironment(cmd *cobra.Command) error {
 }
 
 // forCommands are the variables that the commands of a crontab get: a `singleton cron` among them has them too.
-var forCommands = []string{"GROUP", "REPLICA", "JOB", "TICK", "TICK_UNIX", "RUN_ID", "ATTEMPT", "REASON", "TOKEN"}
+var forCommands = []string{"GROUP", "REPLICA", "JOB", "TICK", "TICK_UNIX", "RUN_ID", "ATTEMPT", "REASON", "TOKEN", "GUARD"}
 
 // strangers returns the variables of the environment that look like ours and mean nothing.
 func (a *app) strangers(root *cobra.Command) []string {

@@ -112,11 +112,15 @@ func start(spec Spec) (*child, error) {
 func (c *child) keep(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	mark := c.guard.expect()
+	if mark != "" {
+		c.cmd.Env = append(c.cmd.Environ(), Mark+"="+mark)
+	}
 	err := fork(c.cmd)
 	if err == nil {
 		c.group.pgid = c.cmd.Process.Pid
-		c.guard.add(c.group.pgid)
 	}
+	c.guard.add(c.group.pgid, mark)
 	started <- err
 	if err != nil {
 		return

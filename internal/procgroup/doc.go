@@ -24,7 +24,8 @@
 //     macOS. The guardian is this program, started once more: it reads which groups there are from a pipe whose other end
 //     only this process holds, and kills those that are left when the pipe ends. It has a session of its own, so that no
 //     terminal reaches it; it ignores what ends a process politely; it holds no files, no environment and no directory;
-//     and it goes when this process does. One serves all commands.
+//     and it goes when this process does. One serves all commands. A command may have started others before this process
+//     could say which group it is: those are recognised, on Linux, by the variable Mark of their environment.
 //   - On Linux 6.9 and later signals go through a descriptor of the process, so that a number which the kernel has
 //     given to another process in the meantime is never hit, not even by a process that was frozen for days. On older
 //     kernels and on macOS the number is used, right after a look whether the group is there.
@@ -34,8 +35,7 @@
 //   - A process that leaves the group (setsid, a shell's job control, a daemon that detaches itself) is out of reach.
 //   - While this process is frozen (SIGSTOP, a suspended container) its children go on: nobody is there to end them.
 //   - Without a guardian, when this process dies by SIGKILL, Linux ends the command but not the command's children, macOS
-//     neither; a command that is set-user-ID, or has file capabilities, is not ended by the kernel either. With one there
-//     remains the instant between the fork and the word to the guardian: some ten microseconds, in which the command has
-//     hardly begun; what it has started by then is not known to anybody.
+//     neither; a command that is set-user-ID, or has file capabilities, is not ended by the kernel either. With one, on
+//     macOS, there remains the instant between the fork and the word to the guardian.
 //   - Orphans that have left their group are reaped by ReapOrphans alone.
 package procgroup

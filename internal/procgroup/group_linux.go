@@ -55,6 +55,34 @@ func adopted(pgid, parent int) *group {
 	return g
 }
 
+// marked returns the groups of the processes whose environment holds one of marks.
+func marked(marks map[string]bool) []int {
+	var groups []int
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil
+	}
+	for _, name := range environs {
+		environ, err := os.ReadFile(name)
+		if err != nil {
+			continue // somebody else's, or it has ended
+		}
+		for variable := range bytes.SplitSeq(environ, []byte{0}) {
+			mark, ok := bytes.CutPrefix(variable, []byte(Mark+"="))
+			if !ok || !marks[string(mark)] {
+				continue
+			}
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			if stat := statOf(pid); len(stat) > 2 {
+				if pgid, err := strconv.Atoi(string(stat[2])); err == nil && pgid > 1 {
+					groups = append(groups, pgid)
+				}
+			}
+		}
+	}
+	return groups
+}
+
 // deadChild returns a child of this process that has died and has not been reaped, or 0.
 func deadChild() int {
 	for {

@@ -98,7 +98,7 @@ func TestReapOrphansTakesOrphansAlone(t *testing.T) {
 			if err != nil || res.ExitCode != i {
 				t.Errorf("%d: %v, %v", i, res, err)
 			}
-			for _, line := range out.of("stdout") {
+			for _, line := range out.of("stdout") { // none where the group was faster to end than the orphan to leave it
 				var orphan int
 				if _, err := fmt.Sscanf(line, "pid %d", &orphan); err != nil {
 					t.Error(err)

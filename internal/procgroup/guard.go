@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,28 +32,52 @@ func Guard() int {
 	return 0
 }
 
+// How often, and how many times, a guardian looks for the marks of commands that were just being started.
+const (
+	looks     = 10
+	lookEvery = 20 * time.Millisecond
+)
+
 // guard does the work for the commands of process parent.
 func guard(in io.Reader, parent int) {
-	groups := map[int]*group{}
+	groups, marks := map[int]*group{}, map[string]bool{}
 	for words := bufio.NewScanner(in); words.Scan(); {
 		word := words.Text()
-		if len(word) < 2 {
+		if word == "" {
 			continue
 		}
-		pgid, err := strconv.Atoi(word[1:])
-		if err != nil || pgid < 2 {
-			continue
-		}
-		if old := groups[pgid]; old != nil {
-			old.close()
-			delete(groups, pgid)
-		}
-		if word[0] == '+' {
-			groups[pgid] = adopted(pgid, parent)
+		switch what, text := word[0], word[1:]; what {
+		case '?':
+			marks[text] = true
+		case '!':
+			delete(marks, text)
+		case '+', '-':
+			pgid, err := strconv.Atoi(text)
+			if err != nil || pgid < 2 {
+				continue
+			}
+			if old := groups[pgid]; old != nil {
+				old.close()
+				delete(groups, pgid)
+			}
+			if what == '+' {
+				groups[pgid] = adopted(pgid, parent)
+			}
 		}
 	}
 	for _, g := range groups {
 		_ = g.signal(syscall.SIGKILL) // one that has ended is no matter
+	}
+	// The kernel kills a command that has just been forked when the thread that forked it dies, which may be a little
+	// later than the pipe ends: what it starts until then is found by its mark.
+	for range looks {
+		if len(marks) == 0 {
+			return
+		}
+		for _, pgid := range marked(marks) {
+			_ = syscall.Kill(-pgid, syscall.SIGKILL)
+		}
+		time.Sleep(lookEvery)
 	}
 }
 

@@ -3,10 +3,12 @@
 package procgroup
 
 import (
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -17,6 +19,9 @@ import (
 // GuardianWord is the one argument with which this program is started as its own guardian: main calls Guard then.
 const GuardianWord = "guardian"
 
+// Mark is the variable by which a guardian recognises what a command has started before its group was known.
+const Mark = "SINGLETON_GUARD"
+
 // guardianPause is what passes between the end of a guardian and the start of another.
 const guardianPause = 100 * time.Millisecond
 
@@ -25,19 +30,25 @@ const guardianPause = 100 * time.Millisecond
 // ends it.
 type Guardian struct {
 	log     *slog.Logger
+	name    string // of this guardian, in marks
 	closing chan struct{}
 	kept    chan struct{} // closed when keep has returned
 
 	mu      sync.Mutex
 	groups  map[int]bool
-	process *os.Process // nil while none runs
-	pipe    *os.File    // its standard input; nobody else holds this end
+	forks   map[string]bool // marks of commands that are being started
+	count   int             // of marks
+	process *os.Process     // nil while none runs
+	pipe    *os.File        // its standard input; nobody else holds this end
 }
 
 // StartGuardian starts this program again with GuardianWord as its one argument. A guardian that ends before Close is
 // followed by another.
 func StartGuardian(log *slog.Logger) (*Guardian, error) {
-	g := &Guardian{log: log, closing: make(chan struct{}), kept: make(chan struct{}), groups: map[int]bool{}}
+	g := &Guardian{
+		log: log, name: rand.Text(), closing: make(chan struct{}), kept: make(chan struct{}),
+		groups: map[int]bool{}, forks: map[string]bool{},
+	}
 	cmd, err := g.start()
 	if err != nil {
 		return nil, err
@@ -82,8 +93,11 @@ func (g *Guardian) start() (*exec.Cmd, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.process, g.pipe = cmd.Process, w
+	for mark := range g.forks {
+		g.tell("?" + mark)
+	}
 	for pgid := range g.groups {
-		g.tell('+', pgid)
+		g.tell("+" + strconv.Itoa(pgid))
 	}
 	return cmd, nil
 }
@@ -125,16 +139,35 @@ func (g *Guardian) keep(cmd *exec.Cmd) {
 	}
 }
 
-// add has a group killed if this process dies. It is called right after the fork: before the command has started
-// anything, unless this process is held up between the two.
-func (g *Guardian) add(pgid int) {
+// expect is called before a command is forked, and returns its mark. Whoever bears it is killed if this process dies before
+// it has said which group the command is.
+func (g *Guardian) expect() (mark string) {
+	if g == nil {
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count++
+	mark = g.name + "." + strconv.Itoa(g.count)
+	g.forks[mark] = true
+	g.tell("?" + mark)
+	return mark
+}
+
+// add has a group killed if this process dies, in place of its mark. A group of 0 is that of a command which could not be
+// started.
+func (g *Guardian) add(pgid int, mark string) {
 	if g == nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.groups[pgid] = true
-	g.tell('+', pgid)
+	if pgid > 0 {
+		g.groups[pgid] = true
+		g.tell("+" + strconv.Itoa(pgid))
+	}
+	delete(g.forks, mark)
+	g.tell("!" + mark)
 }
 
 // remove takes back add, once the group has ended.
@@ -145,20 +178,19 @@ func (g *Guardian) remove(pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.groups, pgid)
-	g.tell('-', pgid)
+	g.tell("-" + strconv.Itoa(pgid))
 }
 
 // tell writes a word to the guardian, without waiting; mu is held. A guardian that does not read is replaced.
-func (g *Guardian) tell(what byte, pgid int) {
+func (g *Guardian) tell(word string) {
 	if g.pipe == nil {
 		return // the next one is told everything
 	}
 	conn, err := g.pipe.SyscallConn()
 	if err == nil {
-		word := fmt.Appendf(nil, "%c%d\n", what, pgid)
 		var failed error
 		err = conn.Write(func(fd uintptr) bool {
-			_, failed = unix.Write(int(fd), word) // all or nothing: shorter than PIPE_BUF
+			_, failed = unix.Write(int(fd), []byte(word+"\n")) // all or nothing: shorter than PIPE_BUF
 			return true
 		})
 		if err == nil {

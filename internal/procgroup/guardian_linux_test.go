@@ -45,6 +45,21 @@ func TestGuardianSurvivesTheSignalsOfATerminalAndAServiceManager(t *testing.T) {
 	within(t, "the group ends", ended)
 }
 
+func TestGuardianKillsWhatACommandHasStartedBeforeItsGroupWasKnown(t *testing.T) {
+	_, ended := sleeper(t, Mark+"=a.1")
+	_, otherEnded := sleeper(t, Mark+"=a.11")
+	_, startedEnded := sleeper(t, Mark+"=a.2")
+	guard(strings.NewReader("?a.1\n?a.2\n!a.2\n"), os.Getpid())
+	within(t, "the group ends", ended)
+	for _, other := range []<-chan struct{}{otherEnded, startedEnded} {
+		select {
+		case <-other:
+			t.Error("another group has been killed")
+		default:
+		}
+	}
+}
+
 func TestGuardianHasASessionOfItsOwn(t *testing.T) {
 	g := startGuardian(t)
 	defer g.Close()

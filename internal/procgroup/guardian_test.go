@@ -4,6 +4,7 @@ package procgroup
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -36,9 +37,10 @@ func (g *Guardian) pid() int {
 
 // sleeper starts a group that is not Run's, and returns its number and a channel that is closed when its leader has
 // ended.
-func sleeper(t *testing.T) (pgid int, ended <-chan struct{}) {
+func sleeper(t *testing.T, env ...string) (pgid int, ended <-chan struct{}) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
+	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -81,8 +83,8 @@ func TestGuardianKillsWhatIsLeftAndNothingElse(t *testing.T) {
 	g := startGuardian(t)
 	left, leftEnded := sleeper(t)
 	done, doneEnded := sleeper(t)
-	g.add(left)
-	g.add(done)
+	g.add(left, g.expect())
+	g.add(done, g.expect())
 	g.remove(done)
 	g.Close()
 	within(t, "the group that is left ends", leftEnded)
@@ -102,7 +104,7 @@ func TestGuardianThatEndsIsReplacedByOneThatKnowsTheGroups(t *testing.T) {
 		{"frozen", func(g *Guardian) {
 			_ = syscall.Kill(g.pid(), syscall.SIGSTOP)
 			for range 20_000 { // more than a pipe holds; nobody waits
-				g.add(1 << 30)
+				g.add(1<<30, g.expect())
 				g.remove(1 << 30)
 			}
 		}},
@@ -110,7 +112,7 @@ func TestGuardianThatEndsIsReplacedByOneThatKnowsTheGroups(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := startGuardian(t)
 			pgid, ended := sleeper(t)
-			g.add(pgid)
+			g.add(pgid, g.expect())
 			first := g.pid()
 			tt.harm(g)
 			until(t, "another guardian is there", func() bool { return g.pid() != 0 && g.pid() != first })
@@ -148,11 +150,36 @@ func TestGuardianHoldsNoFilesOfOthers(t *testing.T) {
 func TestGuardReadsWhateverComes(t *testing.T) {
 	living, livingEnded := sleeper(t)
 	other, otherEnded := sleeper(t)
-	guard(strings.NewReader("\n+\n-\n+x\n+-1\n+0\n+1\n*7\n-99999\n+"+itoa(other)+"\n+"+itoa(living)+"\n-"+itoa(other)+"\n"), os.Getpid())
+	guard(strings.NewReader("\n+\n-\n?\n!\n?x\n!x\n+x\n+-1\n+0\n+1\n*7\n-99999\n+"+itoa(other)+"\n+"+itoa(living)+"\n-"+itoa(other)+"\n"), os.Getpid())
 	within(t, "the group ends", livingEnded)
 	select {
 	case <-otherEnded:
 		t.Error("a group that was taken back has been killed")
 	default:
+	}
+}
+
+func TestGuardianIsToldBeforeAndAfterTheFork(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	g := &Guardian{name: "g", groups: map[int]bool{}, forks: map[string]bool{}, pipe: w}
+	var out lines
+	run(t, t.Context(), Spec{Argv: sh("echo pid $$; echo $" + Mark), Output: out.add, Guardian: g})
+	if _, err := Run(t.Context(), Spec{Argv: []string{"no-such-program-here"}, Guardian: g}); err == nil {
+		t.Error("started what is not there")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	told, err := io.ReadAll(r)
+	pid := itoa(groupOf(t, out.of("stdout")))
+	if want := "?g.1\n+" + pid + "\n!g.1\n-" + pid + "\n?g.2\n!g.2\n"; err != nil || string(told) != want {
+		t.Errorf("told %q, %v; want %q", told, err, want)
+	}
+	if got := out.of("stdout"); len(got) != 2 || got[1] != "g.1" {
+		t.Errorf("the command's mark in %q, want g.1", got)
 	}
 }
