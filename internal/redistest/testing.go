@@ -5,6 +5,8 @@ package redistest
 import (
 	"io"
 	"testing"
+
+	"github.com/go-singleton/singleton/internal/netproxy"
 )
 
 // Option changes the Config of Start.
@@ -55,13 +57,11 @@ func started[T io.Closer](t testing.TB, start func(Config) (T, error), opts []Op
 	return s
 }
 
+// Proxy is a network between clients and a server that can be broken.
+type Proxy = netproxy.Proxy
+
 // StartProxy starts a proxy to target that ends with the test.
 func StartProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	p, err := NewProxy(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	return p
+	return netproxy.Start(t, target)
 }

@@ -1,4 +1,4 @@
-package redistest_test
+package netproxy_test
 
 import (
 	"io"
@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/netproxy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,7 +64,7 @@ func (r *recorder) want(t *testing.T, text string) {
 	}
 }
 
-func dial(t *testing.T, p *redistest.Proxy) net.Conn {
+func dial(t *testing.T, p *netproxy.Proxy) net.Conn {
 	c, err := net.Dial("tcp", p.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func silent(t *testing.T, c net.Conn) {
 
 func TestProxyPassesAndLoses(t *testing.T) {
 	r := record(t)
-	p := redistest.StartProxy(t, r.Addr().String())
+	p := netproxy.Start(t, r.Addr().String())
 	c := dial(t, p)
 	send(t, c, "a")
 	receive(t, c, "a")
@@ -131,7 +131,7 @@ func TestProxyPassesAndLoses(t *testing.T) {
 
 func TestProxyDeliversHeldBytesAfterTheirClientHasGone(t *testing.T) {
 	r := record(t)
-	p := redistest.StartProxy(t, r.Addr().String())
+	p := netproxy.Start(t, r.Addr().String())
 	c := dial(t, p)
 	p.Requests.Hold()
 	send(t, c, "held")
@@ -145,7 +145,7 @@ func TestProxyDeliversHeldBytesAfterTheirClientHasGone(t *testing.T) {
 
 func TestProxyCutsAReplyInTheMiddle(t *testing.T) {
 	r := record(t)
-	p := redistest.StartProxy(t, r.Addr().String())
+	p := netproxy.Start(t, r.Addr().String())
 	c := dial(t, p)
 	p.Replies.CutAfter(2)
 	send(t, c, "abcd")
@@ -156,7 +156,7 @@ func TestProxyCutsAReplyInTheMiddle(t *testing.T) {
 
 func TestProxyResetsAndDelays(t *testing.T) {
 	r := record(t)
-	p := redistest.StartProxy(t, r.Addr().String())
+	p := netproxy.Start(t, r.Addr().String())
 	c := dial(t, p)
 	p.Requests.Reset()
 	send(t, c, "a")

@@ -1,4 +1,4 @@
-package redistest
+package netproxy
 
 import (
 	"fmt"
@@ -26,11 +26,11 @@ type Proxy struct {
 // link is one connection of a client and its continuation to the server.
 type link struct{ client, server *net.TCPConn }
 
-// NewProxy listens on a loopback address of its own and forwards to target, the address of a server.
-func NewProxy(target string) (*Proxy, error) {
+// New listens on a loopback address of its own and forwards to target, the address of a server.
+func New(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("redistest: %w", err)
+		return nil, fmt.Errorf("netproxy: %w", err)
 	}
 	p := &Proxy{target: target, listener: l, done: make(chan struct{}), links: map[*link]bool{}}
 	p.Requests, p.Replies = newFlow(p), newFlow(p)
