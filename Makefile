@@ -33,8 +33,8 @@ need() { \
 }
 endef
 
-setup: ## install what the tests need (redis-server, gcc), or say how
-	@$(need); need redis-server redis-server; need gcc "gcc libc6-dev"
+setup: ## install what the tests need (redis-server, gcc, zookeeper), or say how
+	@$(need); need redis-server redis-server; need gcc "gcc libc6-dev"; need /usr/share/zookeeper/bin/zkServer.sh zookeeper
 
 modules: ## fail when a directory with a go.mod is not on the list MODULES
 	@listed=$$(printf '%s\n' $(MODULES) | sort); \

@@ -1,0 +1,125 @@
+//go:build unix
+
+package zktest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/netproxy"
+)
+
+// Ensemble is several servers that decide by majority.
+type Ensemble struct {
+	Servers []*Server
+
+	links [][]*netproxy.Proxy // from one member to another, for what followers say and for elections
+}
+
+// NewEnsemble starts n servers and waits until all of them serve; Close ends them.
+func NewEnsemble(n int) (*Ensemble, error) {
+	if err := installed(); err != nil {
+		return nil, err
+	}
+	e := &Ensemble{links: make([][]*netproxy.Proxy, n)}
+	if err := e.start(n); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Ensemble) start(n int) error {
+	type ports struct{ quorum, election int }
+	all := make([]ports, n)
+	for i := range all {
+		all[i] = ports{freePort(), freePort()}
+	}
+	for i := range n {
+		var member strings.Builder
+		for j := range n {
+			to := all[j]
+			if i != j {
+				for _, port := range []*int{&to.quorum, &to.election} {
+					p, err := netproxy.New(fmt.Sprintf("127.0.0.1:%d", *port))
+					if err != nil {
+						return err
+					}
+					e.links[i] = append(e.links[i], p)
+					e.links[j] = append(e.links[j], p)
+					if _, err := fmt.Sscanf(p.Addr(), "127.0.0.1:%d", port); err != nil {
+						return fmt.Errorf("zktest: %s: %w", p.Addr(), err)
+					}
+				}
+			}
+			fmt.Fprintf(&member, "server.%d=127.0.0.1:%d:%d\n", j+1, to.quorum, to.election)
+		}
+		s, err := newServer(i+1, freePort(), member.String())
+		if err != nil {
+			return err
+		}
+		e.Servers = append(e.Servers, s)
+	}
+	for _, s := range e.Servers {
+		if err := s.Launch(); err != nil {
+			return err
+		}
+	}
+	for _, s := range e.Servers {
+		if err := s.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Addrs returns the hosts and ports for clients.
+func (e *Ensemble) Addrs() []string {
+	var addrs []string
+	for _, s := range e.Servers {
+		addrs = append(addrs, s.Addr())
+	}
+	return addrs
+}
+
+// Leader returns the member that leads the others, waiting for one.
+func (e *Ensemble) Leader() *Server {
+	for {
+		for _, s := range e.Servers {
+			if s.Mode() == "leader" {
+				return s
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // an election has no event to wait for
+	}
+}
+
+// Cut cuts s off from the other members, silently, until it is called with false. Its clients still reach it.
+func (e *Ensemble) Cut(s *Server, on bool) {
+	for _, p := range e.links[slices.Index(e.Servers, s)] {
+		if on {
+			p.Requests.Drop()
+			p.Replies.Drop()
+			continue
+		}
+		p.Requests.Pass()
+		p.Replies.Pass()
+		p.Cut() // what has lost bytes carries nothing any more
+	}
+}
+
+// Close ends all servers.
+func (e *Ensemble) Close() error {
+	var errs []error
+	for _, s := range e.Servers {
+		errs = append(errs, s.Close())
+	}
+	for _, links := range e.links {
+		for _, p := range links {
+			p.Close()
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,287 @@
+//go:build unix
+
+package zktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	jar = "/usr/share/java/zookeeper.jar" // of Debian's package; its manifest names the rest
+
+	startLimit = 60 * time.Second // how long a server may take until it serves
+	askLimit   = time.Second      // and until it answers how it is
+
+	// Tick is the servers' tickTime. Sessions may last from two of it to a day and a half.
+	Tick = 100 * time.Millisecond
+)
+
+var errEnded = errors.New("zktest: the server ended at once")
+
+// Server is a ZooKeeper process. Its methods are safe for concurrent use, but those that start and end the process are
+// meant for one goroutine at a time.
+type Server struct {
+	dir    string
+	port   int
+	member string // the lines that make it a member of an ensemble
+
+	mu      sync.Mutex
+	process *process // nil when none runs
+}
+
+// process is a running server and what it has said.
+type process struct {
+	command *exec.Cmd
+	done    chan struct{} // closed when it has ended
+
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+// New starts a server on its own and waits until it serves; Close ends it.
+func New() (*Server, error) {
+	if err := installed(); err != nil {
+		return nil, err
+	}
+	for range 20 {
+		s, err := newServer(0, freePort(), "")
+		if err != nil {
+			return nil, err
+		}
+		err = s.Restart()
+		if err == nil {
+			return s, nil
+		}
+		_ = s.Close()
+		if !errors.Is(err, errEnded) { // somebody has taken the port
+			return nil, err
+		}
+	}
+	return nil, errors.New("zktest: no free port was found")
+}
+
+func installed() error {
+	const remedy = "install it: apt-get install -y --no-install-recommends zookeeper"
+	if _, err := exec.LookPath("java"); err != nil {
+		return fmt.Errorf("zktest: java is not on the PATH; %s (%w)", remedy, err)
+	}
+	if _, err := os.Stat(jar); err != nil {
+		return fmt.Errorf("zktest: ZooKeeper is missing; %s (%w)", remedy, err)
+	}
+	return nil
+}
+
+// newServer makes a directory for a server; id is 0 for one on its own.
+func newServer(id, port int, member string) (*Server, error) {
+	dir, err := os.MkdirTemp("", "zktest-")
+	if err != nil {
+		return nil, fmt.Errorf("zktest: %w", err)
+	}
+	s := &Server{dir: dir, port: port, member: member}
+	config := "tickTime=" + strconv.FormatInt(Tick.Milliseconds(), 10) + `
+initLimit=50
+syncLimit=10
+dataDir=` + dir + `
+clientPort=` + strconv.Itoa(port) + `
+clientPortAddress=127.0.0.1
+maxClientCnxns=0
+maxSessionTimeout=129600000
+admin.enableServer=false
+4lw.commands.whitelist=*
+` + member
+	err = errors.Join(
+		os.WriteFile(s.configFile(), []byte(config), 0o600),
+		os.WriteFile(filepath.Join(dir, "myid"), []byte(strconv.Itoa(id)), 0o600),
+	)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// freePort returns a port that nobody listens on.
+func freePort() int {
+	for {
+		port := 30_000 + rand.IntN(2_700) // the kernel hands out those above, other servers of the tests take those below
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+}
+
+func (s *Server) configFile() string { return filepath.Join(s.dir, "zoo.cfg") }
+
+// Addr returns the host and port for clients.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Stop freezes the process (SIGSTOP): connections are still accepted by the kernel, and nothing is answered.
+func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+
+// Cont thaws the process (SIGCONT).
+func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
+
+// Kill ends the process as a crash does (SIGKILL) and waits until it is gone.
+func (s *Server) Kill() {
+	s.signal(syscall.SIGKILL)
+	s.mu.Lock()
+	p := s.process
+	s.process = nil
+	s.mu.Unlock()
+	if p != nil {
+		<-p.done
+	}
+}
+
+// Restart kills the process, starts another with the same ports and data, and waits until it serves.
+func (s *Server) Restart() error {
+	if err := s.Launch(); err != nil {
+		return err
+	}
+	return s.Wait()
+}
+
+// RestartEmpty is Restart after the loss of all data.
+func (s *Server) RestartEmpty() error {
+	s.Kill()
+	if err := os.RemoveAll(filepath.Join(s.dir, "version-2")); err != nil {
+		return fmt.Errorf("zktest: %w", err)
+	}
+	return s.Restart()
+}
+
+// Launch is Restart without the waiting; Wait waits.
+func (s *Server) Launch() error {
+	s.Kill()
+	p, err := start(s.configFile())
+	if err != nil {
+		return fmt.Errorf("zktest: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = p
+	return nil
+}
+
+// Wait waits until the process that Launch has started serves.
+func (s *Server) Wait() error {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	if p == nil {
+		return errors.New("zktest: no process was launched")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	for s.Mode() == "" {
+		select {
+		case <-ctx.Done():
+			s.Kill()
+			return fmt.Errorf("zktest: the server is not ready in time: %w\n%s", ctx.Err(), p.log())
+		case <-p.done:
+			return fmt.Errorf("%w: %v\n%s", errEnded, p.command.ProcessState, p.log())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Mode returns "standalone", "leader" or "follower", or "" when the server does not serve.
+func (s *Server) Mode() string {
+	for line := range strings.Lines(s.Ask("srvr")) {
+		if mode, found := strings.CutPrefix(strings.TrimSpace(line), "Mode: "); found {
+			return mode
+		}
+	}
+	return ""
+}
+
+// Ask returns what the server answers to one of its four-letter commands, or "" when it does not.
+func (s *Server) Ask(command string) string {
+	c, err := net.DialTimeout("tcp", s.Addr(), askLimit)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(askLimit)); err != nil {
+		return ""
+	}
+	if _, err := io.WriteString(c, command); err != nil {
+		return ""
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		return ""
+	}
+	return string(answer)
+}
+
+// Close ends the process and removes its directory.
+func (s *Server) Close() error {
+	s.Kill()
+	return os.RemoveAll(s.dir)
+}
+
+// signal does nothing to a process that has ended: its id may be another's by now.
+func (s *Server) signal(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		_ = s.process.command.Process.Signal(sig)
+	}
+}
+
+// start runs java on a thread that lives as long as the process: the kernel takes the end of that thread for the death of
+// the parent.
+func start(config string) (*process, error) {
+	p := &process{done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		cmd := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+			"-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", "-cp", jar,
+			"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+		cmd.Stdout, cmd.Stderr = p, p
+		cmd.SysProcAttr = attributes()
+		err := cmd.Start()
+		p.command = cmd
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // says how it was killed
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Write takes what the process says.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.Write(b)
+}
+
+func (p *process) log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package zktest_test
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/go-singleton/singleton/internal/zktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// until waits for what comes by itself.
+func until(t *testing.T, come func() bool) {
+	t.Helper()
+	for !come() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("test ended")
+		}
+	}
+}
+
+func TestAnEnsembleLosesItsLeaderAndAMember(t *testing.T) {
+	begin := time.Now()
+	e := zktest.StartEnsemble(t)
+	t.Logf("ready after %v", time.Since(begin))
+	old := e.Leader()
+	begin = time.Now()
+	e.Cut(old, true)
+	until(t, func() bool { return old.Mode() == "" && e.Leader() != old })
+	t.Logf("another leads %v after the leader was cut off", time.Since(begin))
+	e.Cut(old, false)
+	until(t, func() bool { return old.Mode() == "follower" })
+	t.Logf("the old one follows %v after that", time.Since(begin))
+	next := e.Leader()
+	begin = time.Now()
+	next.Kill()
+	until(t, func() bool { return e.Leader() != next })
+	t.Logf("another leads %v after the leader was killed", time.Since(begin))
+	if err := next.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if mode := next.Mode(); mode != "follower" {
+		t.Errorf("the restarted member is a %s", mode)
+	}
+	next.Stop()
+	if mode := next.Mode(); mode != "" {
+		t.Errorf("a frozen server answers that it is a %s", mode)
+	}
+	next.Cont()
+}
