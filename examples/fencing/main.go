@@ -62,6 +62,9 @@ func show(ctx context.Context, out io.Writer, url string, lease time.Duration) e
 	}
 	client := redis.NewClient(opts)
 	defer client.Close()
+	if err := client.Ping(ctx).Err(); err != nil { // replicas would go on asking
+		return fmt.Errorf("the Redis of --store cannot be asked: %w", err)
+	}
 	bill := bill{client, "fencing-" + uuid.NewString()[:8]}
 	defer bill.remove()
 
