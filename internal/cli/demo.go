@@ -66,9 +66,17 @@ func (a *app) demo(ctx context.Context, where place, cfg demo.Config) error {
 	given := opened{from: where.from}
 	if where.url != "" {
 		cfg.Store = where.url
-		if cfg.Client, given.name, err = parseStore(where.url); err != nil {
+		a, err := parseStore(where.url)
+		if err == nil && a.one == nil {
+			err = errors.New("the demo shows one Redis: " + wantURL)
+		}
+		if err == nil {
+			err = a.files.check()
+		}
+		if err != nil {
 			return usagef("%s: %w", where.from, err)
 		}
+		cfg.Client, given.name = a.one, a.name
 	}
 	err = demo.Run(ctx, cfg)
 	bad, ok := errors.AsType[*demo.StoreError](err)

@@ -66,7 +66,7 @@ func (o *opened) explain(err error) error {
 	which := fmt.Sprintf("the store %s (%s)", o.name, o.from)
 	said := said(err)
 	secure := ""
-	if strings.HasPrefix(o.name, "rediss:") {
+	if strings.HasPrefix(o.name, "rediss") {
 		secure = ", does it speak TLS"
 	}
 	_, network := errors.AsType[net.Error](err)

@@ -65,11 +65,11 @@ func TestErrorsOfStoresForPeople(t *testing.T) {
 		{"redis://h", "--store", errors.New("redisstore: singleton:{g}:x holds an entry that is not ours"),
 			"the store redis://h:6379 (--store): singleton:{g}:x holds an entry that is not ours"},
 	} {
-		opts, name, err := parseStore(c.url)
-		if err != nil || opts == nil {
+		a, err := parseStore(c.url)
+		if err != nil {
 			t.Fatal(err)
 		}
-		got := (&opened{name: name, from: c.from}).explain(c.err)
+		got := (&opened{name: a.name, from: c.from}).explain(c.err)
 		if got.Error() != c.want || !errors.Is(got, c.err) {
 			t.Errorf("got  %v\nwant %s", got, c.want)
 		}

@@ -50,8 +50,11 @@ func (s *Sentinels) start() error {
 	s.Servers = append(s.Servers, primary)
 	replica := s.cfg
 	replica.Args = append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(primary.port)}, s.cfg.Args...)
-	watch := Config{TLS: s.cfg.TLS, sentinel: fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d 2\n"+
+	watch := Config{TLS: s.cfg.TLS, SentinelPassword: s.cfg.SentinelPassword, sentinel: fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d 2\n"+
 		"sentinel down-after-milliseconds %[1]s 1000\nsentinel failover-timeout %[1]s 3000\n", PrimaryName, primary.port)}
+	if s.cfg.SentinelPassword != "" {
+		watch.sentinel += fmt.Sprintf("requirepass %[1]s\nsentinel sentinel-pass %[1]s\n", s.cfg.SentinelPassword)
+	}
 	replicas, err := newAll([]Config{replica, replica})
 	if err != nil {
 		return err
@@ -81,7 +84,9 @@ func (s *Sentinels) Addrs() []string { return addrs(s.Sentinels) }
 
 // Options returns those of a client that asks the Sentinels.
 func (s *Sentinels) Options() *redis.FailoverOptions {
-	return &redis.FailoverOptions{MasterName: PrimaryName, SentinelAddrs: s.Addrs(), TLSConfig: s.cfg.TLS.Client()}
+	return &redis.FailoverOptions{
+		MasterName: PrimaryName, SentinelAddrs: s.Addrs(), SentinelPassword: s.cfg.SentinelPassword, TLSConfig: s.cfg.TLS.Client(),
+	}
 }
 
 // Primary returns the server that a majority of the Sentinels calls the primary, nil when there is none.

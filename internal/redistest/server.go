@@ -29,6 +29,8 @@ type Config struct {
 	TLS        *Authority // speak TLS only, with a certificate of this authority, to clients that have one, too; nil is plain
 	Args       []string   // further arguments of redis-server, such as "--requirepass", "x"
 
+	SentinelPassword string // that Sentinels ask for; "" is none
+
 	cluster  bool   // a node of a cluster; its bus is on the port after its own
 	sentinel string // the file that a Sentinel is told what to watch by; "" is a server
 }
@@ -85,6 +87,9 @@ func (s *Server) Dir() string { return s.dir }
 // Client returns a new client of the server with default options, less those that change changes; Close closes it.
 func (s *Server) Client(change ...func(*redis.Options)) *redis.Client {
 	opts := &redis.Options{Addr: s.Addr(), TLSConfig: s.cfg.TLS.Client()}
+	if s.cfg.sentinel != "" {
+		opts.Password = s.cfg.SentinelPassword
+	}
 	for _, c := range change {
 		c(opts)
 	}

@@ -21,6 +21,9 @@ func Args(args ...string) Option { return func(c *Config) { c.Args = append(c.Ar
 // TLS makes the server speak TLS only.
 func TLS(a *Authority) Option { return func(c *Config) { c.TLS = a } }
 
+// SentinelPassword makes the Sentinels ask for a password.
+func SentinelPassword(word string) Option { return func(c *Config) { c.SentinelPassword = word } }
+
 // Start starts a server that ends with the test. Without redis-server the test fails and says how to install it.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
