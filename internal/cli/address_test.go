@@ -214,7 +214,7 @@ func TestSEC15SentinelsAndClustersAreReachedByTLS(t *testing.T) {
 		c := redistest.StartCluster(t, redistest.TLS(authority))
 		url := "rediss+cluster://" + strings.Join(c.Addrs()[:2], ",")
 		st := openURL(t, url+query)
-		for _, group := range strings.FieldsSeq("a b c d e f") {
+		for group := range strings.FieldsSeq("a b c d e f") {
 			if err := st.Post(t.Context(), group, "1", nil); err != nil {
 				t.Error(err)
 			}
