@@ -44,9 +44,9 @@ func (l *leader) adopt(now time.Time) error {
 		switch {
 		case j.record.Key != def.key:
 			l.redefine(j, def, now)
-		case j.record.Unowned != 0 || j.record.Spec != def.Spec:
+		case j.record.Unowned != 0 || j.record.Spec != def.Spec || j.record.Jitter != int64(def.Jitter):
 			j.reowned = j.reowned || j.record.Unowned != 0
-			j.record.Unowned, j.record.Spec = 0, def.Spec
+			j.record.Unowned, j.record.Spec, j.record.Jitter = 0, def.Spec, int64(def.Jitter)
 			b.putJob(j)
 		}
 		l.revisit(j)
@@ -97,7 +97,7 @@ func (l *leader) define(j *jobState, def *definition, now time.Time) {
 	j.def = def
 	rec := &j.record
 	rec.Version = formatVersion
-	rec.Spec, rec.Zone, rec.Key = def.Spec, def.zone, def.key
+	rec.Spec, rec.Zone, rec.Key, rec.Jitter = def.Spec, def.zone, def.key, int64(def.Jitter)
 	rec.Watermark = max(rec.Watermark, now.Unix())
 	rec.Unowned = 0
 	if rec.Ring == 0 {

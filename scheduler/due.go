@@ -45,13 +45,14 @@ type plan struct {
 	claims    []claim
 	rows      []row
 	watermark time.Time
-	waiting   bool // due ticks are left that wait for the end of a run
+	waiting   bool      // due ticks are left that wait for the end of a run
+	replaces  time.Time // the tick for which the open runs are to end; zero is none
 }
 
 // decide is the whole policy of due ticks, without I/O and without a clock.
 func (d *definition) decide(s situation) plan {
 	p := &planner{def: d, situation: s, plan: plan{watermark: s.watermark}}
-	newest := d.table.newest(s.watermark, s.now)
+	newest := d.jitter.newest(s.watermark, s.now)
 	if newest.IsZero() {
 		return p.plan
 	}
@@ -62,7 +63,7 @@ func (d *definition) decide(s situation) plan {
 			return p.plan
 		}
 		if s.openUntil.After(s.watermark) {
-			p.skip(d.table.newest(s.watermark, earlier(s.openUntil, s.now)), skipOverlap)
+			p.skip(d.jitter.newest(s.watermark, earlier(s.openUntil, s.now)), skipOverlap)
 		}
 		if !newest.After(p.plan.watermark) {
 			return p.plan
@@ -70,6 +71,11 @@ func (d *definition) decide(s situation) plan {
 	case OverlapQueue:
 		if s.open {
 			p.waiting = true
+			return p.plan
+		}
+	case OverlapReplace:
+		if s.open {
+			p.waiting, p.replaces = true, newest
 			return p.plan
 		}
 	}
@@ -99,7 +105,7 @@ type planner struct {
 func (p *planner) one(newest time.Time, tolerance time.Duration) {
 	queued := p.queued()
 	start := newest
-	if p.now.Sub(newest) > tolerance {
+	if p.now.Sub(p.def.jitter.due(newest)) > tolerance {
 		start = queued
 	}
 	p.skipBefore(queued, skipOverlap)
@@ -116,11 +122,8 @@ func (p *planner) one(newest time.Time, tolerance time.Duration) {
 // all starts the ticks within the window, the newest CatchUpMax of them, oldest first: one after another, unless runs may
 // overlap.
 func (p *planner) all(newest time.Time) {
-	old := p.now.Add(-p.def.Window - time.Second)
-	line := p.def.table.newestOf(p.def.CatchUpMax, later(p.plan.watermark, old), p.now)
-	for len(line) > 0 && p.now.Sub(line[0]) > p.def.Window {
-		line = line[1:]
-	}
+	old := p.def.jitter.newest(p.plan.watermark, p.now.Add(-p.def.Window-1))
+	line := p.def.table.newestOf(p.def.CatchUpMax, later(p.plan.watermark, old), newest)
 	if len(line) == 0 {
 		if queued := p.queued(); !queued.IsZero() {
 			line = []time.Time{queued}
@@ -130,7 +133,11 @@ func (p *planner) all(newest time.Time) {
 		p.skip(newest, skipLate)
 		return
 	}
-	p.skip(p.def.table.newest(p.plan.watermark, earlier(line[0], p.now.Add(-p.def.Window)).Add(-1)), skipLate)
+	if old.Before(line[0]) {
+		p.skip(old, skipLate)
+	} else {
+		p.skipBefore(line[0], skipLate)
+	}
 	p.skipBefore(line[0], skipCap)
 	if p.def.Overlap != OverlapAllow {
 		line = line[:1]
@@ -141,17 +148,17 @@ func (p *planner) all(newest time.Time) {
 	p.waiting = newest.After(p.plan.watermark)
 }
 
-// queued returns the newest tick that OverlapQueue let wait for the end of a run, or the zero time.
+// queued returns the newest tick that OverlapQueue or OverlapReplace let wait for the end of a run, or the zero time.
 func (p *planner) queued() time.Time {
-	if p.def.Overlap != OverlapQueue {
+	if p.def.Overlap != OverlapQueue && p.def.Overlap != OverlapReplace {
 		return time.Time{}
 	}
-	return p.def.table.newest(p.plan.watermark, earlier(p.openUntil, p.now))
+	return p.def.jitter.newest(p.plan.watermark, earlier(p.openUntil, p.now))
 }
 
 func (p *planner) claim(tick, newest time.Time) {
 	c := claim{tick: tick, reason: ReasonSchedule}
-	if tick.Before(p.termStart) || tick.Before(newest) {
+	if p.def.jitter.due(tick).Before(p.termStart) || tick.Before(newest) {
 		c.reason = ReasonCatchUp
 	}
 	p.claims = append(p.claims, c)

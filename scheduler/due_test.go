@@ -2,7 +2,9 @@ package scheduler
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,6 +18,9 @@ import (
 
 // day is the morning of the tests: what the clock says is added to it.
 var day = time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+
+// schedule6 reads expressions as clusters do.
+var schedule6 = schedule.Options{Seconds: true}
 
 // at returns a time of that day, or of days after it, such as "12:30" or "1d 00:00:05.5".
 func at(t testing.TB, clock string) time.Time {
@@ -102,6 +107,7 @@ func TestDueTicksFollowThePolicies(t *testing.T) {
 		openUntil string
 		window    time.Duration
 		max       int
+		replaces  string // the tick that takes the place of the open runs
 		want      string
 	}{
 		{name: "nothing is due", watermark: "12:00", now: "12:04:59.999", want: ""},
@@ -155,6 +161,27 @@ func TestDueTicksFollowThePolicies(t *testing.T) {
 		{name: "queue, none: missed before the run", overlap: OverlapQueue, catchUp: CatchUpNone,
 			watermark: "12:00", now: "12:17", openUntil: "12:04",
 			want: "12:05-12:15 ×3 late"},
+
+		{name: "replace, latest: missed", overlap: OverlapReplace, watermark: "12:00", now: "12:17",
+			want: "12:05-12:10 ×2 late, 12:15 schedule"},
+		{name: "replace, latest: open", overlap: OverlapReplace, watermark: "12:00", now: "12:17", situation: situation{open: true},
+			replaces: "12:15", want: "…"},
+		{name: "replace, latest: open, nothing is free", overlap: OverlapReplace, watermark: "12:00", now: "12:05",
+			situation: situation{open: true, free: -1}, replaces: "12:05", want: "…"},
+		{name: "replace, latest: open, nothing is due", overlap: OverlapReplace, watermark: "12:00", now: "12:04",
+			situation: situation{open: true}, want: ""},
+		{name: "replace, latest: has ended", overlap: OverlapReplace, watermark: "12:00", now: "12:05:01", openUntil: "12:05:00.9",
+			want: "12:05 schedule"},
+		{name: "replace, latest: would not end", overlap: OverlapReplace, watermark: "12:00", now: "12:17", openUntil: "12:16:59",
+			window: time.Minute, want: "12:05-12:10 ×2 overlap, 12:15 schedule"},
+		{name: "replace, latest: would not end for long", overlap: OverlapReplace, watermark: "12:00", now: "12:27", openUntil: "12:12",
+			window: time.Minute, want: "12:05 overlap, 12:10 catch-up, 12:15-12:25 ×3 late"},
+		{name: "replace, latest: ended, nothing is free", overlap: OverlapReplace, watermark: "12:00", now: "12:05:01",
+			openUntil: "12:05:00.9", situation: situation{free: -1}, want: "…"},
+		{name: "replace, none: open", overlap: OverlapReplace, catchUp: CatchUpNone, watermark: "12:00", now: "12:17",
+			situation: situation{open: true}, replaces: "12:15", want: "…"},
+		{name: "replace, none: would not end", overlap: OverlapReplace, catchUp: CatchUpNone, watermark: "12:00", now: "12:09",
+			openUntil: "12:08:59", want: "12:05 schedule"},
 
 		{name: "queue, all", overlap: OverlapQueue, catchUp: CatchUpAll, watermark: "12:00", now: "12:17",
 			want: "12:05 catch-up, …"},
@@ -212,8 +239,12 @@ func TestDueTicksFollowThePolicies(t *testing.T) {
 			if s.free == 0 {
 				s.free = all
 			}
-			if got := d.decide(s).String(); got != tt.want {
+			p := d.decide(s)
+			if got := p.String(); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if want := at(t, tt.replaces); !p.replaces.Equal(want) {
+				t.Errorf("%v takes the place of the open runs, want %v", p.replaces, want)
 			}
 		})
 	}
@@ -222,8 +253,8 @@ func TestDueTicksFollowThePolicies(t *testing.T) {
 // outcome is what becomes of one tick: "claim: reason", "skip: reason", or nothing.
 type outcomes map[int64]string
 
-// naive says what becomes of each tick from a list of them all, second by second.
-func naive(d *definition, s situation, ticks []int64) (outcomes, bool) {
+// naive says what becomes of each tick from a list of all that are due, second by second.
+func naive(d *definition, s situation, ticks []int64, due func(int64) time.Time) (outcomes, bool) {
 	out, left := outcomes{}, slices.Clone(ticks)
 	skip := func(t int64, reason string) {
 		if s.unowned && reason != skipOverlap {
@@ -231,12 +262,12 @@ func naive(d *definition, s situation, ticks []int64) (outcomes, bool) {
 		}
 		out[t] = "skip: " + reason
 	}
-	sinceOf := func(t int64) time.Duration { return s.now.Sub(time.Unix(t, 0)) }
-	wasOpen := func(t int64) bool { return !time.Unix(t, 0).After(s.openUntil) }
+	sinceOf := func(t int64) time.Duration { return s.now.Sub(due(t)) }
+	wasOpen := func(t int64) bool { return !due(t).After(s.openUntil) }
 	switch {
 	case len(ticks) == 0:
 		return out, false
-	case d.Overlap == OverlapQueue && s.open:
+	case (d.Overlap == OverlapQueue || d.Overlap == OverlapReplace) && s.open:
 		return out, true
 	case d.Overlap == OverlapSkip:
 		left = nil
@@ -257,12 +288,12 @@ func naive(d *definition, s situation, ticks []int64) (outcomes, bool) {
 	newest := left[len(left)-1]
 	claim := func(t int64) {
 		out[t] = "claim: schedule"
-		if t < newest || time.Unix(t, 0).Before(s.termStart) {
+		if t < newest || due(t).Before(s.termStart) {
 			out[t] = "claim: catch-up"
 		}
 	}
 	queued := int64(-1)
-	if d.Overlap == OverlapQueue {
+	if d.Overlap == OverlapQueue || d.Overlap == OverlapReplace {
 		for _, t := range left {
 			if wasOpen(t) {
 				queued = t
@@ -325,9 +356,25 @@ type dueCase struct {
 	kind                                  uint8 // of schedule
 	overlap, catchUp                      uint8
 	span, openUntil, termStart, nowMillis int32
-	window                                int32
+	window, jitter                        int32
 	limit, free                           uint8
 	open, unowned                         bool
+}
+
+// delays returns the instant at which each tick falls due, worked out from the rule of the schedule alone.
+func delays(d *definition, isTick func(time.Time) bool) func(int64) time.Time {
+	return func(sec int64) time.Time {
+		gap := time.Duration(1)
+		for gap = 1; gap < 10_000 && !isTick(time.Unix(sec+int64(gap), 0).UTC()); gap++ {
+		}
+		most := min(d.Jitter, gap*time.Second-1)
+		if most == 0 {
+			return time.Unix(sec, 0)
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "j@%s", time.Unix(sec, 0).UTC().Format(time.RFC3339)))
+		first := new(big.Int).SetBytes(sum[:8])
+		return time.Unix(sec, 0).Add(time.Duration(first.Mod(first, big.NewInt(int64(most)+1)).Int64()))
+	}
 }
 
 // secondly are schedules with a rule of their own for each second.
@@ -364,10 +411,11 @@ func (never) Next(time.Time) time.Time { return time.Time{} }
 func (c dueCase) check(t testing.TB) {
 	kind := secondly[int(c.kind)%len(secondly)]
 	j := kind.job
-	j.Overlap, j.CatchUp = Overlap(c.overlap%4), CatchUp(c.catchUp%3)
-	if j.CatchUp == CatchUpAll && j.Overlap == OverlapSkip {
+	j.Overlap, j.CatchUp = Overlap(c.overlap%5), CatchUp(c.catchUp%3)
+	if j.CatchUp == CatchUpAll && (j.Overlap == OverlapSkip || j.Overlap == OverlapReplace) {
 		j.Overlap = OverlapQueue
 	}
+	j.Jitter = time.Duration(c.jitter&0xffff) * time.Millisecond
 	j.Window, j.CatchUpMax = time.Duration(c.window&0xfff)*time.Second, int(c.limit)
 	d := defined(t, j)
 	span := time.Duration(c.span&0x1fff) * time.Second
@@ -383,13 +431,18 @@ func (c dueCase) check(t testing.TB) {
 		s.openUntil = day.Add(time.Hour + time.Duration(c.openUntil%0x1fff)*time.Second/3)
 	}
 	var ticks []int64
+	due := delays(d, kind.due)
 	for sec := s.watermark.Unix() + 1; sec <= s.now.Unix(); sec++ {
-		if when := time.Unix(sec, 0).UTC(); !when.After(s.now) && kind.due(when) {
+		if when := time.Unix(sec, 0).UTC(); kind.due(when) && !due(sec).After(s.now) {
 			ticks = append(ticks, sec)
 		}
 	}
-	want, waiting := naive(d, s, ticks)
+	want, waiting := naive(d, s, ticks, due)
 	p := d.decide(s)
+	if replaces := len(ticks) > 0 && s.open && d.Overlap == OverlapReplace; replaces && p.replaces.Unix() != ticks[len(ticks)-1] ||
+		!replaces && !p.replaces.IsZero() {
+		t.Fatalf("%+v %+v: %v takes the place of the open runs", j, s, p.replaces)
+	}
 
 	got := outcomes{}
 	put := func(sec int64, what string) {
@@ -399,7 +452,7 @@ func (c dueCase) check(t testing.TB) {
 		got[sec] = what
 	}
 	for _, c := range p.claims {
-		if c.tick.After(s.now) {
+		if due(c.tick.Unix()).After(s.now) {
 			t.Fatalf("%+v %+v: a claim in the future: %v", j, s, c)
 		}
 		put(c.tick.Unix(), "claim: "+string(c.reason))
@@ -442,7 +495,7 @@ func TestDueTicksAreAccountedForOnce(t *testing.T) {
 		dueCase{
 			kind: uint8(r.Uint32()), overlap: uint8(r.Uint32()), catchUp: uint8(r.Uint32()),
 			span: r.Int32N(1 << r.IntN(13)), openUntil: r.Int32N(1 << r.IntN(15)), termStart: r.Int32(), nowMillis: r.Int32(),
-			window: r.Int32N(1 << r.IntN(13)), limit: uint8(r.Uint32() >> r.IntN(8)), free: uint8(r.Uint32N(12)),
+			window: r.Int32N(1 << r.IntN(13)), jitter: max(0, r.Int32N(1<<r.IntN(17))-1000), limit: uint8(r.Uint32() >> r.IntN(8)), free: uint8(r.Uint32N(12)),
 			open: r.IntN(4) == 0, unowned: r.IntN(4) == 0,
 		}.check(t)
 	}
@@ -450,17 +503,18 @@ func TestDueTicksAreAccountedForOnce(t *testing.T) {
 
 func FuzzDecide(f *testing.F) {
 	for kind := range secondly {
-		for policy := range uint8(12) {
-			f.Add(uint8(kind), policy%4, policy/4, int32(100), int32(policy)*10, int32(50), int32(300), int32(60), uint8(5), uint8(20), false, false)
+		for policy := range uint8(30) {
+			f.Add(uint8(kind), policy%5, policy/5%3, int32(100), int32(policy)*10, int32(50), int32(300), int32(60), int32(policy/15)*4000,
+				uint8(5), uint8(20), false, false)
 		}
 	}
-	f.Fuzz(func(t *testing.T, kind, overlap, catchUp uint8, span, openUntil, termStart, nowMillis, window int32, limit, free uint8,
+	f.Fuzz(func(t *testing.T, kind, overlap, catchUp uint8, span, openUntil, termStart, nowMillis, window, jitter int32, limit, free uint8,
 		open, unowned bool,
 	) {
 		if nowMillis < 0 || openUntil < 0 || termStart < 0 {
 			return
 		}
-		dueCase{kind, overlap, catchUp, span, openUntil, termStart, nowMillis, window, limit, free, open, unowned}.check(t)
+		dueCase{kind, overlap, catchUp, span, openUntil, termStart, nowMillis, window, jitter, limit, free, open, unowned}.check(t)
 	})
 }
 

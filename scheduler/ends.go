@@ -14,6 +14,8 @@ const maxInterrupts = 3
 // notAgain begins why no attempt follows one that has not succeeded, in its entry.
 const notAgain = "not run again: "
 
+const olderThanWindow = "older than the window"
+
 // rerunDelay is how long the attempt after the nth interruption waits.
 func rerunDelay(n int) time.Duration { return time.Second << (n - 1) }
 
@@ -45,6 +47,8 @@ func (b *book) end(ctx context.Context, e Entry, now time.Time) error {
 		b.notStarted(j, rec, e, now)
 	case Interrupted:
 		b.interrupted(j, rec, e, e.Ended, now)
+	case Failed, TimedOut:
+		b.failed(j, rec, e, now)
 	default:
 		b.enter(j, e)
 		b.closeRun(j, rec, e.Ended)

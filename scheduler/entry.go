@@ -24,7 +24,9 @@ type Entry struct {
 	Ended    time.Time `json:"ended,omitzero"` // when it ended, or was found interrupted; when the ticks were skipped
 	Outcome  Outcome   `json:"outcome,omitempty"`
 	Detail   string    `json:"detail,omitempty"` // the error, at most 4 KiB; or why the ticks were skipped
-	Note     string    `json:"note,omitempty"`   // what became known after the outcome stood
+	Note     string    `json:"note,omitempty"`   // what became known after the outcome stood, or why no attempt follows
+
+	Permanent bool `json:"permanent,omitempty"` // the job has returned an error of backoff.Permanent
 
 	Sequence uint64 `json:"sequence"`         // grows over the entries of a job
 	Number   uint64 `json:"number,omitempty"` // of the commit that claimed the attempt: with Token, the claim's name

@@ -47,14 +47,14 @@ type JobStatus struct {
 	Name    string
 	Spec    string // as it was written
 	Zone    string
-	Next    time.Time // the next tick; zero where the schedule is foreign or cannot be read, and while nobody owns the job
+	Next    time.Time // the next tick, which starts up to the job's Jitter later; zero where the schedule is foreign or cannot be read, and while nobody owns the job
 	Last    *Entry    // the newest attempt that has ended; Detail is clipped
 	Skipped *Entry    // the newest history entry, where it is ticks that were skipped
 	Unowned time.Time // since when no leader's binary has had the job; zero when it is owned
 	Problem string    // why the leader cannot schedule it
 
 	Watermark time.Time // the last tick that has been dealt with
-	Overdue   time.Time // the first tick after it, when that is more than 5 s ago and no run of the job is open; else zero
+	Overdue   time.Time // the first tick after it, when it has been due for more than 5 s and no run of the job is open; else zero
 }
 
 // overdueAfter is how late a tick is that a leader would long have dealt with.
@@ -107,8 +107,11 @@ func runStatus(r store.Record) Entry {
 		return Entry{RunID: r.Key, Detail: err.Error()}
 	}
 	e := entryOf(rec)
-	if rec.Cancel != nil {
+	switch {
+	case rec.Cancel != nil:
 		e.Note = "is to end: " + rec.Cancel.String()
+	case !rec.NotBefore.IsZero():
+		e.Note = "not before " + rec.NotBefore.UTC().Format(time.RFC3339)
 	}
 	e.Started = rec.Started
 	return e
@@ -124,9 +127,10 @@ func jobStatus(r store.Record, now time.Time) JobStatus {
 		j.Unowned = time.Unix(rec.Unowned, 0).UTC()
 	}
 	if table := rec.table(); table != nil && j.Problem == "" && rec.Unowned == 0 {
-		j.Next = table.next(later(j.Watermark, now))
-		if due := table.next(j.Watermark); !due.IsZero() && now.Sub(due) > overdueAfter {
-			j.Overdue = due
+		delay := jitter{job: r.Key, most: time.Duration(rec.Jitter), table: table}
+		j.Next = table.next(later(j.Watermark, delay.newest(j.Watermark, now)))
+		if first := table.next(j.Watermark); !first.IsZero() && now.Sub(delay.due(first)) > overdueAfter {
+			j.Overdue = first
 		}
 	}
 	return j

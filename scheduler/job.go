@@ -28,6 +28,8 @@ type Job struct {
 	Window      time.Duration     // how late a tick may still be made up; 24 h
 	OnInterrupt Interrupt         // InterruptRecord
 	Timeout     time.Duration     // of one attempt; 0 is none
+	Retry       Retry             // none
+	Jitter      time.Duration     // largest delay of a start, the same on every replica; never past the next tick; none
 }
 
 // Overlap says what happens to a tick that falls due while a run of its job is open on any replica.
@@ -38,6 +40,7 @@ const (
 	OverlapDefault Overlap = iota // OverlapQueue with CatchUpAll, else OverlapSkip
 	OverlapSkip                   // skip the tick, with a record
 	OverlapQueue                  // let it wait: when the run ends, the newest such tick starts, whatever Window
+	OverlapReplace                // cancel the run with ErrReplaced; when it ends, the newest such tick starts, whatever Window
 	OverlapAllow                  // run both
 )
 
@@ -89,6 +92,7 @@ type Reason string
 const (
 	ReasonSchedule Reason = "schedule"
 	ReasonCatchUp  Reason = "catch-up" // the tick fell due before this term began, or is not the newest due
+	ReasonRetry    Reason = "retry"    // the attempt before failed or timed out
 	ReasonRerun    Reason = "rerun"    // the attempt before was interrupted
 )
 
@@ -102,10 +106,14 @@ const (
 // definition is a job made ready: its schedule parsed and its policies resolved.
 type definition struct {
 	Job
-	table *timetable
-	zone  string
-	key   string // of what determines the ticks
+	table  *timetable
+	jitter jitter
+	zone   string
+	key    string // of what determines the ticks
 }
+
+// late reports whether at is too late for another attempt of a tick.
+func (d *definition) late(tick, at time.Time) bool { return at.Sub(d.jitter.due(tick)) > d.Window }
 
 // define checks a job and resolves its defaults; the error names every problem.
 func define(j Job, opts schedule.Options) (*definition, error) {
@@ -152,8 +160,8 @@ func define(j Job, opts schedule.Options) (*definition, error) {
 	if j.OnInterrupt > InterruptRerun {
 		add("OnInterrupt %d is unknown", j.OnInterrupt)
 	}
-	if j.CatchUp == CatchUpAll && j.Overlap == OverlapSkip {
-		add("CatchUpAll runs every tick, OverlapSkip drops some: use OverlapQueue, or another CatchUp")
+	if j.CatchUp == CatchUpAll && (j.Overlap == OverlapSkip || j.Overlap == OverlapReplace) {
+		add("CatchUpAll runs every tick, OverlapSkip and OverlapReplace drop some: use OverlapQueue, or another CatchUp")
 	}
 	if j.CatchUpMax < 0 || j.CatchUpMax > maxCatchUpMax {
 		add("CatchUpMax %d is out of range 0-%d", j.CatchUpMax, maxCatchUpMax)
@@ -163,6 +171,10 @@ func define(j Job, opts schedule.Options) (*definition, error) {
 	}
 	if j.Timeout < 0 {
 		add("Timeout %v is negative", j.Timeout)
+	}
+	problems = append(problems, j.Retry.check()...)
+	if j.Jitter < 0 {
+		add("Jitter %v is negative", j.Jitter)
 	}
 	if len(problems) > 0 {
 		for i, p := range problems {
@@ -183,6 +195,8 @@ func define(j Job, opts schedule.Options) (*definition, error) {
 	if d.Window == 0 {
 		d.Window = defaultWindow
 	}
+	d.Retry = d.Retry.complete()
+	d.jitter = jitter{job: d.Name, most: d.Jitter, table: d.table}
 	return d, nil
 }
 

@@ -41,18 +41,26 @@ func TestJobProblemsAreReportedAtOnce(t *testing.T) {
 	}
 	err = s.Add(
 		Job{Name: "good", Spec: "* * * * *", Do: work},
-		Job{Name: "a/b", Spec: "61 * * * *", Overlap: 9, CatchUp: 9, OnInterrupt: 9, CatchUpMax: -1, Window: -1, Timeout: -1},
+		Job{Name: "a/b", Spec: "61 * * * *", Overlap: 9, CatchUp: 9, OnInterrupt: 9, CatchUpMax: -1, Window: -1, Timeout: -1,
+			Retry: Retry{Attempts: -1, Delay: -2, MaxDelay: -3}, Jitter: -4},
 		Job{Name: "empty"},
 		Job{Name: "both", Spec: "* * * * *", Do: work, CatchUp: CatchUpAll, Overlap: OverlapSkip},
 		Job{Name: "long", Spec: strings.Repeat("1,", 600) + "1 * * * *", Do: work},
 		Job{Name: "many", Spec: "* * * * *", Do: work, CatchUpMax: 10_001},
+		Job{Name: "replace", Spec: "* * * * *", Do: work, CatchUp: CatchUpAll, Overlap: OverlapReplace},
+		Job{Name: "often", Spec: "* * * * *", Do: work, Retry: Retry{Attempts: 101, Delay: time.Minute, MaxDelay: time.Second}},
+		Job{Name: "soon", Spec: "* * * * *", Do: work, Retry: Retry{Attempts: 2, MaxDelay: time.Millisecond}},
+		Job{Name: "once", Spec: "* * * * *", Do: work, Retry: Retry{Delay: time.Minute}},
 	)
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
 		`"a/b"`, "Do is nil", "61", "Overlap 9", "CatchUp 9", "OnInterrupt 9", "CatchUpMax -1", "Window -1", "Timeout -1",
-		`"empty"`, "Spec is empty", `"both"`, "OverlapSkip drops some", `"long"`, "1209 bytes", "CatchUpMax 10001",
+		`"empty"`, "Spec is empty", `"both"`, "OverlapReplace drop some", `"long"`, "1209 bytes", "CatchUpMax 10001",
+		"Retry.Attempts -1", "Retry.Delay -2ns", "Retry.MaxDelay -3ns", "Jitter -4ns", `"replace": CatchUpAll`,
+		"Retry.Attempts 101", "Retry.MaxDelay 1s is shorter than Retry.Delay, 1m0s", "Retry.MaxDelay 1ms is shorter than Retry.Delay, 1s",
+		`"once": Retry has a delay and no attempts`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
@@ -68,12 +76,15 @@ func TestJobsShowTheirDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Add(Job{Name: "b", Spec: "@daily", Do: work, CatchUp: CatchUpAll}, Job{Name: "a", Spec: "@daily", Do: work}); err != nil {
+	if err := s.Add(Job{Name: "b", Spec: "@daily", Do: work, CatchUp: CatchUpAll}, Job{Name: "a", Spec: "@daily", Do: work},
+		Job{Name: "c", Spec: "@daily", Do: work, Retry: Retry{Attempts: 2}},
+		Job{Name: "d", Spec: "@daily", Do: work, Retry: Retry{Attempts: 2, Delay: time.Hour}}); err != nil {
 		t.Fatal(err)
 	}
 	got := s.Jobs()
-	if len(got) != 2 || got[0].Name != "a" || got[1].Name != "b" || got[0].Overlap != OverlapSkip || got[1].Overlap != OverlapQueue ||
-		got[0].CatchUpMax != 100 || got[0].Window != 24*time.Hour || got[0].CatchUp != CatchUpLatest || got[0].OnInterrupt != InterruptRecord {
+	if len(got) != 4 || got[0].Name != "a" || got[1].Name != "b" || got[0].Overlap != OverlapSkip || got[1].Overlap != OverlapQueue ||
+		got[0].CatchUpMax != 100 || got[0].Window != 24*time.Hour || got[0].CatchUp != CatchUpLatest || got[0].OnInterrupt != InterruptRecord ||
+		got[0].Retry != (Retry{}) || got[2].Retry != (Retry{2, time.Second, 5 * time.Minute}) || got[3].Retry != (Retry{2, time.Hour, time.Hour}) {
 		t.Errorf("%+v", got)
 	}
 }

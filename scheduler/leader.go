@@ -183,7 +183,7 @@ func (l *leader) step(ctx context.Context) error {
 	if err := l.startReruns(ctx, now); err != nil {
 		return err
 	}
-	if err := l.startDue(now); err != nil {
+	if err := l.startDue(ctx, now); err != nil {
 		return err
 	}
 	return l.book.flush()

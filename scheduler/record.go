@@ -34,6 +34,7 @@ type jobRecord struct {
 	Spec      string `json:"spec"` // as it was written
 	Zone      string `json:"zone"`
 	Key       string `json:"key"`               // what determines the ticks, in normal form: only another key is a change
+	Jitter    int64  `json:"jitter,omitempty"`  // nanoseconds
 	Watermark int64  `json:"watermark"`         // Unix seconds
 	Sequence  uint64 `json:"sequence"`          // of the newest history entry
 	Ring      int    `json:"ring"`              // how many history entries are kept
@@ -60,6 +61,7 @@ type runRecord struct {
 	Started    time.Time `json:"started"`              // when it was claimed
 	Session    int64     `json:"session_ms"`           // length of the session it lives on
 	Interrupts int       `json:"interrupts,omitempty"` // attempts that were interrupted
+	Failures   int       `json:"failures,omitempty"`   // attempts that have failed or timed out
 	Succeeded  bool      `json:"succeeded,omitempty"`  // an earlier attempt is known to have: there is no next one
 	NotBefore  time.Time `json:"not_before,omitzero"`  // of an attempt that waits
 
@@ -134,7 +136,7 @@ func decodeRun(rec store.Record) (*runRecord, error) {
 			return nil, err
 		}
 	}
-	if r.id() != rec.Key || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 ||
+	if r.id() != rec.Key || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 || r.Failures < 0 ||
 		r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
 		return nil, fmt.Errorf("scheduler: run record %.300q has impossible values", rec.Key)
 	}
@@ -164,7 +166,7 @@ func decodeJob(rec store.Record) (*jobRecord, error) {
 		}
 		e.Detail, e.Note = clip(e.Detail, maxSummary), clip(e.Note, maxSummary)
 	}
-	if r.Ring < 1 || r.Ring > maxHistory || r.Watermark < 0 || !r.watermark().Before(endOfTime) ||
+	if r.Ring < 1 || r.Ring > maxHistory || r.Watermark < 0 || r.Jitter < 0 || !r.watermark().Before(endOfTime) ||
 		len(r.Zone) > maxZone || len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {
 		return nil, fmt.Errorf("scheduler: job record %q has impossible values", rec.Key)
 	}

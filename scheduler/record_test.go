@@ -17,18 +17,18 @@ var (
 	someEntry = Entry{
 		RunID: "a@2026-11-29T03:00:00Z", Job: "a", Tick: day.Add(3 * time.Hour), LastTick: day.Add(3 * time.Hour), Ticks: 1, Attempt: 2,
 		Reason: ReasonRerun, Token: 1<<53 - 1, Replica: "r1-0a", Started: day.Add(3*time.Hour + 123456789), Ended: day.Add(4 * time.Hour),
-		Outcome: Failed, Detail: "<no> & \"why\"\n", Note: "ended late", Sequence: 7, Number: 3,
+		Outcome: Failed, Detail: "<no> & \"why\"\n", Note: "ended late", Sequence: 7, Number: 3, Permanent: true,
 	}
 	someRow = Entry{
 		Job: "a", Tick: day, LastTick: day.Add(time.Minute), Ticks: 2, Token: 9, Ended: day.Add(time.Hour), Outcome: Skipped, Detail: skipLate, Sequence: 8,
 	}
 	someJob = jobRecord{
-		Version: formatVersion, Spec: "*/5 * * * *", Zone: "UTC", Key: "CRON_TZ=UTC 0 */5 * * * *", Watermark: day.Unix(), Sequence: 8, Ring: 100,
+		Version: formatVersion, Spec: "*/5 * * * *", Zone: "UTC", Key: "CRON_TZ=UTC 0 */5 * * * *", Watermark: day.Unix(), Sequence: 8, Ring: 100, Jitter: 5,
 		Unowned: day.Unix(), Problem: "none", Row: &someRow, Last: &someEntry, OpenUntil: day.Add(time.Second / 3),
 	}
 	someRun = runRecord{
 		Version: formatVersion, Job: "a", Tick: day.Add(3 * time.Hour).Unix(), Attempt: 2, Reason: ReasonRerun, Token: 5, Number: 6,
-		Replica: "r1-0a", Started: day.Add(3 * time.Hour), Session: 15_000, Interrupts: 1, Succeeded: true,
+		Replica: "r1-0a", Started: day.Add(3 * time.Hour), Session: 15_000, Interrupts: 1, Failures: 2, Succeeded: true,
 		Cancel: &cancelMark{Cause: causeReplaced, By: "2026-11-29T03:05:00Z"},
 	}
 )
@@ -86,7 +86,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 	for i, value := range [][]byte{
 		nil, []byte("{"), []byte("null"), []byte("[]"), []byte(`"x"`), []byte("{}"), {0xff, 0xfe},
 		edit(&someJob, set("v", -1)), edit(&someJob, set("watermark", -1)), edit(&someJob, set("watermark", int64(1)<<62)),
-		edit(&someJob, set("ring", 0)), edit(&someJob, set("ring", 1<<40)), edit(&someJob, set("spec", strings.Repeat("x", 2000))),
+		edit(&someJob, set("ring", 0)), edit(&someJob, set("jitter", -1)), edit(&someJob, set("ring", 1<<40)), edit(&someJob, set("spec", strings.Repeat("x", 2000))),
 		edit(&someJob, set("spec", "a\nb")), edit(&someJob, set("key", strings.Repeat("x", 10_000))), edit(&someJob, set("watermark", "x")),
 		edit(&someJob, inside("row", "job", "b")), edit(&someJob, inside("last", "outcome", "well")), edit(&someJob, inside("last", "ticks", -1)),
 	} {
@@ -100,7 +100,7 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 	for i, value := range [][]byte{
 		nil, []byte("{}"), edit(&someRun, set("job", "b")), edit(&someRun, set("job", "a@b")), edit(&someRun, set("tick", 0)),
 		edit(&someRun, set("attempt", 0)),
-		edit(&someRun, set("interrupts", -1)), edit(&someRun, set("session_ms", -1)), edit(&someRun, set("session_ms", int64(1)<<60)),
+		edit(&someRun, set("interrupts", -1)), edit(&someRun, set("failures", -1)), edit(&someRun, set("session_ms", -1)), edit(&someRun, set("session_ms", int64(1)<<60)),
 		edit(&someRun, set("replica", "{x}")), edit(&someRun, set("tick", int64(1)<<62)),
 		edit(&someRun, inside("cancel", "cause", "whim")),
 	} {

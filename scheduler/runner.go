@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/cenkalti/backoff/v4"
+
 	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/internal/world"
 )
@@ -74,7 +76,7 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 		entry.Started = r.world.Wall().UTC()
 		r.log.Info("run started", "run", entry.RunID, "job", entry.Job, "tick", entry.Tick, "attempt", entry.Attempt,
 			"reason", string(entry.Reason), "token", entry.Token)
-		entry.Outcome, entry.Detail = r.call(run, def.Do, Run{
+		entry.Outcome, entry.Detail, entry.Permanent = r.call(run, def.Do, Run{
 			Job:     rec.Job,
 			Tick:    rec.tick(),
 			Attempt: rec.Attempt,
@@ -90,7 +92,7 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 
 // call runs the job's work in a goroutine of its own, so that a panic or runtime.Goexit in it, or in the error it returns,
 // ends nothing else.
-func (r *runner) call(ctx context.Context, do Func, run Run) (outcome Outcome, detail string) {
+func (r *runner) call(ctx context.Context, do Func, run Run) (outcome Outcome, detail string, permanent bool) {
 	done := make(chan struct{})
 	go func() {
 		outcome, detail = Failed, "the job ended its goroutine by runtime.Goexit"
@@ -103,9 +105,10 @@ func (r *runner) call(ctx context.Context, do Func, run Run) (outcome Outcome, d
 		}()
 		err := do(ctx, run)
 		outcome, detail = judge(err, context.Cause(ctx))
+		_, permanent = errors.AsType[*backoff.PermanentError](err)
 	}()
 	<-done
-	return outcome, detail
+	return outcome, detail, permanent
 }
 
 // judge turns what a job returned, and why its context ended, into an outcome. A job that finished its work in spite of

@@ -40,8 +40,11 @@ func (l *leader) startReruns(ctx context.Context, now time.Time) error {
 		if err := l.book.step(); err != nil {
 			return err
 		}
-		if rec.Interrupts > 0 && now.Sub(rec.tick()) > j.def.Window {
-			if err := l.book.giveUp(ctx, j, rec, "older than the window", now); err != nil {
+		if l.replaced(j, now) {
+			continue
+		}
+		if rec.Interrupts+rec.Failures > 0 && j.def.late(rec.tick(), now) {
+			if err := l.book.giveUp(ctx, j, rec, olderThanWindow, now); err != nil {
 				return err
 			}
 			l.revisit(j)
@@ -57,6 +60,24 @@ func (l *leader) startReruns(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// replaced reports whether a tick is due that takes the place of the job's open runs.
+func (l *leader) replaced(j *jobState, now time.Time) bool {
+	return j.def.Overlap == OverlapReplace && j.schedulable() && !j.def.jitter.newest(j.record.watermark(), now).IsZero()
+}
+
+// replace has the open runs of a job end, so that a newer tick can start.
+func (l *leader) replace(ctx context.Context, j *jobState, by, now time.Time) error {
+	for _, rec := range l.book.openRuns(j.name) {
+		if err := l.book.step(); err != nil {
+			return err
+		}
+		if err := l.cancelRun(ctx, j, rec, cancelMark{Cause: causeReplaced, By: by.Format(time.RFC3339)}, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // restartable reports whether a run waits for its next attempt and this binary has the job.
 func (l *leader) restartable(rec *runRecord) bool {
 	j := l.book.jobs[rec.Job]
@@ -65,7 +86,7 @@ func (l *leader) restartable(rec *runRecord) bool {
 
 // startDue decides what becomes of the ticks that are due, claims those to be started, and starts them once the claims
 // are in the store. The oldest come first, so that no job keeps others from the few runs that MaxRunning allows.
-func (l *leader) startDue(now time.Time) error {
+func (l *leader) startDue(ctx context.Context, now time.Time) error {
 	var due []*jobState
 	for j := l.agenda.first(); j != nil && !j.next.After(now); j = l.agenda.first() {
 		due = append(due, j)
@@ -83,7 +104,7 @@ func (l *leader) startDue(now time.Time) error {
 		return cmp.Or(cmp.Compare(a.record.Watermark, b.record.Watermark), strings.Compare(a.name, b.name))
 	})
 	for _, j := range due {
-		if err := l.decide(j, now); err != nil {
+		if err := l.decide(ctx, j, now); err != nil {
 			return err
 		}
 	}
@@ -91,7 +112,7 @@ func (l *leader) startDue(now time.Time) error {
 }
 
 // decide applies the policy to one job and files it under its next tick.
-func (l *leader) decide(j *jobState, now time.Time) error {
+func (l *leader) decide(ctx context.Context, j *jobState, now time.Time) error {
 	delete(l.waiting, j)
 	if !j.schedulable() {
 		l.file(j, time.Time{})
@@ -106,10 +127,7 @@ func (l *leader) decide(j *jobState, now time.Time) error {
 		free:      l.free(),
 		unowned:   j.reowned,
 	})
-	next := j.def.table.next(p.watermark)
-	if !next.IsZero() && !next.After(now) {
-		next = j.def.table.next(now)
-	}
+	next := j.def.jitter.next(p.watermark, now)
 	if err := j.def.table.fault(); err != nil { // the plan may be wrong
 		l.book.log.Error("job is not scheduled any more", "job", j.name, "error", err)
 		j.record.Problem = clip(err.Error(), maxSummary)
@@ -122,6 +140,9 @@ func (l *leader) decide(j *jobState, now time.Time) error {
 		l.waiting[j] = true
 	} else {
 		j.reowned = false
+	}
+	if !p.replaces.IsZero() {
+		return l.replace(ctx, j, p.replaces, now)
 	}
 	return l.follow(j, p, now)
 }

@@ -187,8 +187,8 @@ var endMutants = []mutant{
 	{
 		name: "rerun-outside-the-window", rule: "no attempt follows outside the window",
 		file:   "scheduler/starts.go",
-		old:    "if rec.Interrupts > 0 && now.Sub(rec.tick()) > j.def.Window {",
-		new:    "if rec.Interrupts > 0 && now.Sub(rec.tick()) > 1000*j.def.Window {",
+		old:    "if rec.Interrupts+rec.Failures > 0 && j.def.late(",
+		new:    "if rec.Failures > 0 && j.def.late(",
 		killer: test("./scheduler", "TestS3NoRerunOutsideTheWindow"),
 	},
 	{

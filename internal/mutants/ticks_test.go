@@ -26,8 +26,8 @@ var tickMutants = []mutant{
 	{
 		name: "window-ignored", rule: "a tick older than the window is not made up",
 		file:   "scheduler/due.go",
-		old:    "if p.now.Sub(newest) > tolerance {",
-		new:    "if p.now.Sub(newest) > 1000*tolerance {",
+		old:    "if p.now.Sub(p.def.jitter.due(newest)) > tolerance {",
+		new:    "if p.now.Sub(p.def.jitter.due(newest)) > 1000*tolerance {",
 		killer: test("./scheduler", "TestDueTicksFollowThePolicies"), quick: true,
 	},
 	{
@@ -40,7 +40,7 @@ var tickMutants = []mutant{
 	{
 		name: "catch-up-called-schedule", rule: "the reason is catch-up where the tick fell due before the term",
 		file:   "scheduler/due.go",
-		old:    "if tick.Before(p.termStart) || tick.Before(newest) {",
+		old:    "if p.def.jitter.due(tick).Before(p.termStart) || tick.Before(newest) {",
 		new:    "if tick.Before(newest) {",
 		killer: test("./scheduler", "TestDueTicksFollowThePolicies"),
 	},
@@ -110,8 +110,8 @@ var tickMutants = []mutant{
 	{
 		name: "queued-tick-lost", rule: "a tick that waits for the end of a run starts then, whatever the window",
 		file:   "scheduler/due.go",
-		old:    "if p.def.Overlap != OverlapQueue {\n\t\treturn time.Time{}",
-		new:    "if p.def.Overlap <= OverlapAllow {\n\t\treturn time.Time{}",
+		old:    "if p.def.Overlap != OverlapQueue && p.def.Overlap != OverlapReplace {\n",
+		new:    "if p.def.Overlap <= OverlapAllow {\n",
 		killer: test("./scheduler", "TestDueTicksFollowThePolicies"),
 	},
 }
