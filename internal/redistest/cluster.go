@@ -123,7 +123,10 @@ func (c *Cluster) Grow(ctx context.Context) (*Server, error) {
 	if err := n.ask().Do(ctx, c.meet(c.Nodes[0])...).Err(); err != nil {
 		return nil, fmt.Errorf("redistest: %w", err)
 	}
-	return n, c.know(len(c.Nodes))
+	if err := c.know(len(c.Nodes)); err != nil {
+		return nil, err
+	}
+	return n, c.Formed()
 }
 
 // Addrs returns the addresses of the nodes.

@@ -3,11 +3,13 @@ package redisstore_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/store"
@@ -49,6 +51,7 @@ func (s *shared[T]) close() error {
 type topologies struct{ *testing.M }
 
 func (m topologies) Run() int {
+	logging.Disable() // of go-redis, which tells of each dial that failed
 	code := m.M.Run()
 	for _, err := range []error{sentinels.close(), cluster.close()} {
 		if err != nil {
@@ -109,3 +112,5 @@ func TestGroupsOfAClusterLieOnAllNodes(t *testing.T) {
 		<-hints
 	}
 }
+
+func textLogger(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
