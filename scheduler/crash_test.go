@@ -35,6 +35,24 @@ func TestB42KilledLeader(t *testing.T) {
 	}
 }
 
+// A leader that takes over while the session of a run still lives has to look for its end again and again.
+func TestB42KilledReplicaThatLedBefore(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		job := Job{Name: "a", Spec: "10 * * * * *", OnInterrupt: InterruptRerun, Do: takes(4 * time.Second)}
+		r1 := c.start("r1", nil, job)
+		c.start("r2", nil, job)
+		pass(11 * time.Second)
+		if err := r1.Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		r1.kill()
+		pass(12 * time.Second)
+		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", "r2 00:00:10#2 rerun"})
+		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule interrupted", "00:00:10#2 rerun succeeded"})
+	})
+}
+
 func TestB48JobThatKillsItsProcess(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		var deaths atomic.Int32

@@ -35,7 +35,7 @@ var ledgerMutants = []mutant{
 		file:   "scheduler/leader.go",
 		old:    "if time.Since(l.looked) >= l.lookEvery() {",
 		new:    "if l.looked.IsZero() {",
-		killer: test("./scheduler", "TestB50PausedReplicaEndsLate|TestB42KilledLeader"),
+		killer: test("./scheduler", "TestB42KilledReplicaThatLedBefore"),
 	},
 	{
 		name: "unfenced-takeover", rule: "a leader's reads carry its lease",

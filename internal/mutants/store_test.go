@@ -95,6 +95,9 @@ var memoryStoreMutants = []mutant{
 	},
 }
 
+// wire has the whole of it run over connections that break.
+var wire = test("./internal/wirefaults", "TestPromisesHoldOverConnectionsThatBreak", "-wire.seeds", "12")
+
 // redisStoreMutants are faults of the scripts that Redis runs, and of the client that sends them.
 var redisStoreMutants = []mutant{
 	{
@@ -102,7 +105,7 @@ var redisStoreMutants = []mutant{
 		file:   "store/redisstore/script.go",
 		old:    "return script.Run(ctx, c, keys, args...).Result()",
 		new:    "if method == \"acquire\" && c.Exists(ctx, keys[0]).Val() == 0 {\n\t\t\tc.Del(ctx, keys[0])\n\t\t}\n\t\treturn script.Run(ctx, c, keys, args...).Result()",
-		killer: test("./store/redisstore", "TestContract/leases/of_many_candidates"), // by a race, most of the time
+		killer: wire,
 	},
 	{
 		name: "redis-old-commit-applied", rule: "a commit older than the last changes nothing",
@@ -208,6 +211,48 @@ var redisStoreMutants = []mutant{
 		old:    "if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then\n  return {'lost'}\nend\n",
 		new:    "",
 		killer: test("./store/redisstore", "TestContract/reads"),
+	},
+	{
+		name: "redis-silent-subscription-kept", rule: "a subscription that has fallen silent is replaced",
+		file:   "store/redisstore/watch.go",
+		old:    "if asked && now == before {",
+		new:    "if asked && now < before {",
+		killer: wire,
+	},
+	{
+		name: "redis-hint-not-heard-again", rule: "a subscription that breaks is made again",
+		file:   "store/redisstore/watch.go",
+		old:    "\t\tif h.finished() {\n\t\t\treturn\n",
+		new:    "\t\tif h.finished() || heard {\n\t\t\treturn\n",
+		killer: wire,
+	},
+	{
+		name: "redis-session-not-renewed", rule: "Renew extends lease and session in one step",
+		file:   "store/redisstore/lua/renew.lua",
+		old:    "set_session(sessions, info, ARGV[2], till, '', ms)\n",
+		new:    "",
+		killer: wire,
+	},
+	{
+		name: "redis-lease-not-renewed", rule: "Renew extends the lease",
+		file:   "store/redisstore/lua/renew.lua",
+		old:    "redis.call('PEXPIREAT', lease, whole(till))\n",
+		new:    "",
+		killer: wire,
+	},
+	{
+		name: "redis-numbers-of-another-term", rule: "the commits of a term are numbered from 1, whatever was committed before",
+		file:   "store/redisstore/lua/commit.lua",
+		old:    "if position[1] == token then",
+		new:    "if position[1] then",
+		killer: wire,
+	},
+	{
+		name: "redis-commits-not-counted", rule: "the position of the ledger moves with each commit",
+		file:   "store/redisstore/lua/commit.lua",
+		old:    "redis.call('HSET', fence, 'committed', token, 'number', ARGV[3])",
+		new:    "redis.call('HSET', fence, 'committed', token)",
+		killer: wire,
 	},
 	{
 		name: "redis-release-without-a-hint", rule: "a release wakes the followers",
