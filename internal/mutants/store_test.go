@@ -103,8 +103,8 @@ var redisStoreMutants = []mutant{
 	{
 		name: "redis-get-then-set", rule: "a lease is looked at and taken in one step",
 		file:   "store/redisstore/script.go",
-		old:    "return script.Run(ctx, c, keys, args...).Result()",
-		new:    "if method == \"acquire\" && c.Exists(ctx, keys[0]).Val() == 0 {\n\t\t\tc.Del(ctx, keys[0])\n\t\t}\n\t\treturn script.Run(ctx, c, keys, args...).Result()",
+		old:    "got, err := q.once(ctx, client,",
+		new:    "if q.script == acquireScript && client.Exists(ctx, q.keys[0]).Val() == 0 {\n\t\tclient.Del(ctx, q.keys[0])\n\t}\n\tgot, err := q.once(ctx, client,",
 		killer: wire,
 	},
 	{
