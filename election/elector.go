@@ -172,6 +172,7 @@ func (e *Elector) begin(ctx context.Context) error {
 func (e *Elector) end() {
 	for !e.close() {
 		<-e.freed
+		e.world.WaitTurn()
 	}
 	e.keeps.Wait()
 	e.queue.wait()

@@ -115,5 +115,6 @@ func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
 		case <-signal:
 		}
 	}
+	world.From(ctx).WaitTurn()
 	return ctx.Err() == nil
 }

@@ -25,14 +25,14 @@ func (s *Scheduler) attend(ctx context.Context) {
 	a := &attendant{Scheduler: s}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for ctx.Err() == nil {
 		timer.Reset(max(a.round(ctx), time.Millisecond))
 		select {
 		case <-ctx.Done():
-			return
 		case <-s.rounds:
 		case <-timer.C:
 		}
+		s.world.WaitTurn()
 	}
 }
 

@@ -148,10 +148,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return false
 	case <-t.C:
-		return ctx.Err() == nil
 	}
+	world.From(ctx).WaitTurn()
+	return ctx.Err() == nil
 }
 
 // enter writes an entry into the history of a job, and with it the job's record. Consecutive skips for one reason are one

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/go-singleton/singleton/internal/line"
 	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/memstore"
@@ -112,13 +113,13 @@ func (c *cluster) start(name string, change func(*Config), jobs ...Job) *replica
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(&line{Store: c.store, replica: name, carrier: c.script}, cfg)
+	s, err := New(&line.Line{Store: c.store, Replica: name, Carrier: c.script}, cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	r.Scheduler = s
 	r.add(jobs...)
-	ctx := world.With(context.Background(), seededWorld(1, name, func() time.Duration { return time.Duration(r.offset.Load()) }))
+	ctx := world.With(context.Background(), world.Seeded(1, name, func() time.Duration { return time.Duration(r.offset.Load()) }))
 	ctx, r.cancel = context.WithCancel(ctx)
 	c.replicas = append(c.replicas, r)
 	go func() {

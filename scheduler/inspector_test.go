@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/line"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/memstore"
 )
@@ -203,7 +204,7 @@ func TestInspectorSaysWhatFails(t *testing.T) {
 		return fate{}
 	})
 	st := memstore.New()
-	in, err := NewInspector(&line{Store: st, replica: "i", carrier: s}, "g")
+	in, err := NewInspector(&line.Line{Store: st, Replica: "i", Carrier: s}, "g")
 	if err != nil {
 		t.Fatal(err)
 	}

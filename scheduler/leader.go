@@ -138,6 +138,9 @@ func (l *leader) run(ctx context.Context) error {
 
 // doze waits until something may have to be done; false when ctx has ended, whatever else has happened.
 func (l *leader) doze(ctx context.Context, d time.Duration) bool {
+	if ctx.Err() != nil {
+		return false // and leaves the bell to the next term
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -145,6 +148,7 @@ func (l *leader) doze(ctx context.Context, d time.Duration) bool {
 	case <-l.scheduler.bell:
 	case <-timer.C:
 	}
+	l.scheduler.world.WaitTurn()
 	return ctx.Err() == nil
 }
 

@@ -99,6 +99,7 @@ func (s *Scheduler) drain(ctx context.Context, over chan struct{}) int {
 		return 0
 	case <-ctx.Done():
 	}
+	s.world.WaitTurn()
 	s.ringRounds()
 	if n := s.runner.halt(); n > 0 {
 		s.log.Info("stopping; running jobs may end", "runs", n, "grace", s.cfg.Grace)
@@ -110,6 +111,7 @@ func (s *Scheduler) drain(ctx context.Context, over chan struct{}) int {
 		return 0
 	case <-grace.C:
 	}
+	s.world.WaitTurn()
 	s.runner.stop(ErrStopping)
 	grace.Reset(s.cfg.Grace - s.cfg.Grace/5*4)
 	select {
@@ -117,6 +119,7 @@ func (s *Scheduler) drain(ctx context.Context, over chan struct{}) int {
 		return 0
 	case <-grace.C:
 	}
+	s.world.WaitTurn()
 	return s.runner.giveUp()
 }
 

@@ -16,6 +16,7 @@ type World struct {
 	Random func() uint64    // uniform over all values; must be safe for concurrent use
 	ID     func() string    // a UUIDv7: sorts by the time it was made
 	Secret func() string    // 128 bits that nobody guesses
+	Turn   func()           // lets one goroutine go on at a time; nil lets all
 }
 
 var real = &World{
@@ -36,6 +37,14 @@ func From(ctx context.Context) *World {
 		return w
 	}
 	return real
+}
+
+// WaitTurn is called by a goroutine that a timer, a context or a signal has woken, before it does anything: a simulation can
+// then say who comes first. It returns at once in real surroundings. No mutex is held.
+func (w *World) WaitTurn() {
+	if w.Turn != nil {
+		w.Turn()
+	}
 }
 
 // Between returns a random duration in [lo, hi).

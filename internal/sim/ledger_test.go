@@ -1,0 +1,402 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// ledger follows the commits that the store has applied, one by one, and judges each by what is promised.
+type ledger struct {
+	fail    func(format string, args ...any)
+	tell    func(text string) // what a reader may want to know
+	term    func(token uint64) string
+	jobs    map[string]*job
+	records map[string]map[string][]byte
+	claims  map[string][]string // of a run: the replica of each attempt
+	success map[string]bool     // runs that are known to have succeeded
+	commits int
+	terms   map[uint64]bool // that have committed
+
+	reloaded time.Time // when the store has last lost records
+
+	readJob   reader[jobRecord]
+	readRun   reader[runRecord]
+	readEntry reader[entryRecord]
+}
+
+// maxAhead is how far ahead of the time a tick may be dealt with.
+const maxAhead = 30 * time.Second
+
+func newLedger(jobs []*job, fail func(string, ...any)) *ledger {
+	l := &ledger{
+		fail:    fail,
+		tell:    func(string) {},
+		jobs:    make(map[string]*job),
+		records: make(map[string]map[string][]byte),
+		claims:  make(map[string][]string),
+		success: make(map[string]bool),
+		terms:   make(map[uint64]bool),
+	}
+	for _, j := range jobs {
+		l.jobs[j.name] = j
+	}
+	return l
+}
+
+// commit is one that is judged.
+type commit struct {
+	*ledger
+	name   string
+	lease  store.Lease
+	number uint64
+	all    []store.Change
+	taken  map[string][]int64    // job → ticks that became claims or rows
+	rows   map[string][][2]int64 // job → rows that do not say how many ticks they are
+}
+
+// apply judges the changes of one commit and makes them.
+func (l *ledger) apply(lease store.Lease, number uint64, changes []store.Change, now time.Time) {
+	l.commits++
+	l.terms[lease.Token] = true
+	c := &commit{
+		ledger: l, lease: lease, number: number, all: changes, taken: make(map[string][]int64), rows: make(map[string][][2]int64),
+		name: fmt.Sprintf("commit %d of %s", number, l.term(lease.Token)),
+	}
+	for _, ch := range changes {
+		switch bucket, job, _ := strings.Cut(ch.Bucket, "/"); {
+		case bucket == "history" && !ch.Delete:
+			c.entry(job, ch)
+		case bucket == "run" && !ch.Delete:
+			c.run(ch)
+		case bucket == "run":
+			c.close(ch)
+		}
+	}
+	for _, ch := range changes {
+		if ch.Bucket == "job" && !ch.Delete {
+			c.job(ch, now)
+		}
+	}
+	for _, job := range slices.Sorted(maps.Keys(c.taken)) {
+		l.fail("%s takes ticks of %s without moving its watermark: %v", c.name, job, c.taken[job])
+	}
+	for _, ch := range changes {
+		if l.records[ch.Bucket] == nil {
+			l.records[ch.Bucket] = make(map[string][]byte)
+		}
+		if ch.Delete {
+			delete(l.records[ch.Bucket], ch.Key)
+		} else {
+			l.records[ch.Bucket][ch.Key] = ch.Value
+		}
+	}
+	if now.Sub(l.reloaded) > 20*time.Second { // runs that had ended come back, until their replicas tell of them
+		c.overlaps()
+	}
+}
+
+// before returns the pattern and watermark that a job's record has before the commit.
+func (c *commit) before(job string) (rec jobRecord, p pattern, ok bool) {
+	j := c.jobs[job]
+	value, ok := c.records["job"][job]
+	if !ok || j == nil {
+		return rec, p, false
+	}
+	rec, err := c.readJob.decode(value)
+	if err == nil {
+		p, err = j.pattern(rec.Spec)
+	}
+	if err != nil {
+		c.fail("job %s: %v", job, err)
+	}
+	return rec, p, true
+}
+
+// job judges that the watermark moves forward, and that each tick it passes is a claim or part of a row.
+func (c *commit) job(ch store.Change, now time.Time) {
+	j := c.jobs[ch.Key]
+	if j == nil {
+		c.fail("%s writes the unknown job %s", c.name, ch.Key)
+		return
+	}
+	rec, err := c.readJob.decode(ch.Value)
+	if err != nil {
+		c.fail("%s writes job %s: %v", c.name, ch.Key, err)
+		return
+	}
+	if _, err := j.pattern(rec.Spec); err != nil {
+		c.fail("%s: %v", c.name, err)
+		return
+	}
+	old, ticks, known := c.before(ch.Key)
+	if !known {
+		old.Watermark = rec.Watermark // it starts from now
+	}
+	if rec.Watermark < old.Watermark {
+		c.fail("%s moves the watermark of %s back from %d to %d", c.name, ch.Key, old.Watermark, rec.Watermark)
+	}
+	if rec.Watermark > now.Add(maxAhead).Unix() {
+		c.fail("%s moves the watermark of %s %d s ahead", c.name, ch.Key, rec.Watermark-now.Unix())
+	}
+	var passed []int64
+	if known {
+		passed = ticks.due(old.Watermark, rec.Watermark)
+	}
+	got := c.taken[ch.Key]
+	delete(c.taken, ch.Key)
+	for _, row := range c.rows[ch.Key] {
+		got = append(got, ticks.due(max(row[0]-1, old.Watermark), row[1])...)
+	}
+	slices.Sort(got)
+	if !c.reloaded.IsZero() { // the row that a remembered job was in goes on
+		got = slices.DeleteFunc(got, func(s int64) bool { return s <= old.Watermark })
+	}
+	if !slices.Equal(got, passed) {
+		c.fail("%s moves the watermark of %s from %d to %d past %v, but accounts for %v", c.name, ch.Key, old.Watermark, rec.Watermark, passed, got)
+	}
+}
+
+// entry judges an entry, and gathers the ticks that it adds to a row.
+func (c *commit) entry(job string, ch store.Change) {
+	e, err := c.readEntry.decode(ch.Value)
+	if err != nil || c.jobs[job] == nil {
+		c.fail("%s writes history of %s: %v", c.name, job, err)
+		return
+	}
+	var old *entryRecord
+	if value, ok := c.records[ch.Bucket][ch.Key]; ok {
+		was, err := c.readEntry.decode(value)
+		if err != nil {
+			c.fail("history of %s: %v", job, err)
+			return
+		}
+		if was.Sequence == e.Sequence {
+			old = &was
+		}
+	}
+	if e.Outcome == skipped {
+		c.row(job, e, old)
+		return
+	}
+	if old != nil && (old.RunID != e.RunID || old.Attempt != e.Attempt || old.Outcome != e.Outcome) {
+		c.fail("%s changes an entry from %+v to %+v", c.name, *old, e)
+	}
+	if e.Outcome == succeeded || strings.Contains(e.Note, succeeded) {
+		c.success[e.RunID] = true
+	}
+	if e.Attempt < 1 || e.Attempt > len(c.claims[e.RunID]) {
+		c.fail("%s records the end of an attempt that was never claimed: %+v", c.name, e)
+	}
+	if old == nil {
+		c.tell(fmt.Sprintf("%s (attempt %d): %s %s", brief(e.RunID), e.Attempt, e.Outcome, firstLine(e.Detail)))
+	}
+}
+
+// row judges ticks that are skipped.
+func (c *commit) row(job string, e entryRecord, old *entryRecord) {
+	from, count := e.Tick.Unix(), e.Ticks
+	if old != nil {
+		if old.Outcome != skipped || old.Detail != e.Detail || !old.Tick.Equal(e.Tick) {
+			c.fail("%s changes a row from %+v to %+v", c.name, *old, e)
+		}
+		from, count = old.LastTick.Unix()+1, e.Ticks-old.Ticks
+	}
+	patterns := c.patterns(job)
+	if len(patterns) == 0 {
+		c.fail("%s skips ticks of a job that is new: %+v", c.name, e)
+		return
+	}
+	c.tell(fmt.Sprintf("%s: %d skipped up to %s, %s", job, count, e.LastTick.UTC().Format("15:04:05"), e.Detail))
+	if count == 0 && (e.Detail == "redefined" || e.Detail == "restored") && job == "foreign" { // nobody knows which
+		c.rows[job] = append(c.rows[job], [2]int64{from, e.LastTick.Unix()})
+		return
+	}
+	for _, p := range patterns {
+		ticks := p.due(from-1, e.LastTick.Unix())
+		if len(ticks) == count && count > 0 && ticks[count-1] == e.LastTick.Unix() && (old != nil || ticks[0] == e.Tick.Unix()) {
+			c.taken[job] = append(c.taken[job], ticks...)
+			return
+		}
+	}
+	c.fail("%s skips ticks that do not match: %+v after %+v", c.name, e, old)
+}
+
+// patterns returns the patterns that skipped ticks of a job may have: that of its record, or where the store has lost that,
+// whatever a replica remembers.
+func (c *commit) patterns(job string) (all []pattern) {
+	if _, p, known := c.before(job); known {
+		all = append(all, p)
+	}
+	if !c.reloaded.IsZero() {
+		for _, b := range c.jobs[job].builds {
+			all = append(all, b.pattern)
+		}
+	}
+	return all
+}
+
+// run judges a claim: of an attempt that was never claimed before, the next one, and not after a success.
+func (c *commit) run(ch store.Change) {
+	rec, err := c.readRun.decode(ch.Value)
+	if err != nil {
+		c.fail("%s writes run %s: %v", c.name, ch.Key, err)
+		return
+	}
+	if job, tick, err := runTick(ch.Key); err != nil || job != rec.Job || tick.Unix() != rec.Tick {
+		c.fail("%s writes run %s as %+v", c.name, ch.Key, rec)
+	}
+	attempts := c.claims[ch.Key]
+	switch {
+	case rec.waits():
+		if rec.Attempt != len(attempts)+1 {
+			c.fail("%s lets %s wait for attempt %d after %d", c.name, ch.Key, rec.Attempt, len(attempts))
+		}
+		return
+	case rec.Token != c.lease.Token || rec.Number != c.number:
+		if rec.Attempt < 1 || rec.Attempt > len(attempts) {
+			c.fail("%s claims %s under another name: %d %d", c.name, ch.Key, rec.Token, rec.Number)
+		}
+		return // a note on a claim that stands
+	case rec.Attempt != len(attempts)+1:
+		c.fail("%s claims attempt %d of %s after %d", c.name, rec.Attempt, ch.Key, len(attempts))
+	case c.success[ch.Key]:
+		c.fail("%s claims attempt %d of %s, which is known to have succeeded", c.name, rec.Attempt, ch.Key)
+	case rec.Replica != c.lease.Replica:
+		c.fail("%s by %s claims %s for %s", c.name, c.lease.Replica, ch.Key, rec.Replica)
+	}
+	c.claims[ch.Key] = append(attempts, rec.Replica)
+	c.tell(fmt.Sprintf("%s (attempt %d, %s): claimed", brief(ch.Key), rec.Attempt, rec.Reason))
+	if rec.Attempt == 1 {
+		c.taken[rec.Job] = append(c.taken[rec.Job], rec.Tick)
+	}
+}
+
+// close judges that the commit that closes a run says how it ended.
+func (c *commit) close(ch store.Change) {
+	value, ok := c.records["run"][ch.Key]
+	if !ok {
+		return
+	}
+	rec, err := c.readRun.decode(value)
+	if err != nil {
+		c.fail("run %s: %v", ch.Key, err)
+		return
+	}
+	if rec.waits() {
+		return // its last attempt stands in history
+	}
+	for _, other := range c.all {
+		if other.Bucket != "history/"+rec.Job {
+			continue
+		}
+		e, err := c.readEntry.decode(other.Value)
+		if err == nil && e.RunID == ch.Key && e.Attempt == rec.Attempt && e.Token == rec.Token && e.Number == rec.Number {
+			return
+		}
+	}
+	c.fail("%s closes %s without an entry", c.name, ch.Key)
+}
+
+// overlaps judges that jobs that exclude it have one open run at most.
+func (c *commit) overlaps() {
+	open := make(map[string]string)
+	for _, id := range slices.Sorted(maps.Keys(c.records["run"])) {
+		job, _, _ := strings.Cut(id, "@")
+		if other, ok := open[job]; ok && c.jobs[job].exclusive {
+			c.fail("%s leaves %s and %s open", c.name, other, id)
+		}
+		open[job] = id
+	}
+}
+
+// buckets are those whose records are followed.
+func (l *ledger) buckets() []string {
+	buckets := []string{"job", "run"}
+	for _, name := range slices.Sorted(maps.Keys(l.jobs)) {
+		buckets = append(buckets, "history/"+name)
+	}
+	return buckets
+}
+
+// reload follows a store that has lost records.
+func (l *ledger) reload(st store.Store) {
+	l.records, l.reloaded = l.read(st), time.Now()
+}
+
+func (l *ledger) read(st store.Store) map[string]map[string][]byte {
+	all := make(map[string]map[string][]byte)
+	for _, b := range l.buckets() {
+		all[b] = make(map[string][]byte)
+		for r, err := range st.Read(context.Background(), group, nil, b) {
+			if err != nil {
+				l.fail("%v", err)
+			}
+			all[b][r.Key] = r.Value
+		}
+	}
+	return all
+}
+
+// compare judges that the store holds what the commits that were applied have made, and nothing else.
+func (l *ledger) compare(st store.Store) {
+	all := l.read(st)
+	for _, b := range l.buckets() {
+		if !maps.EqualFunc(all[b], l.records[b], bytes.Equal) {
+			l.fail("bucket %s is not what the commits have made of it", b)
+		}
+	}
+}
+
+// claimed returns nil when the attempt of a run has an open claim for the replica.
+func (l *ledger) claimed(id string, attempt int, token uint64, replica string) error {
+	value, ok := l.records["run"][id]
+	if !ok {
+		return errors.New("no such run is open")
+	}
+	rec, err := l.readRun.decode(value)
+	if err != nil {
+		return err
+	}
+	if rec.Attempt != attempt || rec.Token != token || rec.Replica != replica {
+		return fmt.Errorf("the claim is that of attempt %d by %s under %d", rec.Attempt, rec.Replica, rec.Token)
+	}
+	return nil
+}
+
+// settled judges, some time after all faults, that no job is behind and no run waits for ever.
+func (l *ledger) settled(now time.Time, slack time.Duration) {
+	for _, name := range slices.Sorted(maps.Keys(l.jobs)) {
+		value, ok := l.records["job"][name]
+		if !ok {
+			l.fail("job %s is not in the ledger", name)
+			continue
+		}
+		rec, err := l.readJob.decode(value)
+		if err != nil {
+			l.fail("job %s: %v", name, err)
+			continue
+		}
+		p, _ := l.jobs[name].pattern(rec.Spec)
+		if due := p.due(rec.Watermark, now.Add(-slack).Unix()); len(due) > 0 {
+			l.fail("job %s is %d ticks behind", name, len(due))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.records["run"])) {
+		if _, tick, err := runTick(id); err != nil || now.Sub(tick) > slack {
+			l.fail("%s is still open", id)
+		}
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

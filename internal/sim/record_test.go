@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The records of the ledger as this package reads them. It shares no code with the scheduler, so that an error in one
+// is not in the other.
+
+const recordVersion = 1
+
+type jobRecord struct {
+	Version   int    `json:"v"`
+	Spec      string `json:"spec"`
+	Watermark int64  `json:"watermark"` // Unix seconds
+}
+
+type runRecord struct {
+	Version   int    `json:"v"`
+	Job       string `json:"job"`
+	Tick      int64  `json:"tick"` // Unix seconds
+	Attempt   int    `json:"attempt"`
+	Reason    string `json:"reason"`
+	Token     uint64 `json:"token"`
+	Number    uint64 `json:"number"`
+	Replica   string `json:"replica"` // "": it waits for its next attempt
+	Succeeded bool   `json:"succeeded"`
+}
+
+func (r runRecord) waits() bool { return r.Replica == "" }
+
+type entryRecord struct {
+	Version  int       `json:"v"`
+	RunID    string    `json:"run_id"`
+	Job      string    `json:"job"`
+	Tick     time.Time `json:"tick"`
+	LastTick time.Time `json:"last_tick"`
+	Ticks    int       `json:"ticks"`
+	Attempt  int       `json:"attempt"`
+	Token    uint64    `json:"token"`
+	Number   uint64    `json:"number"`
+	Outcome  string    `json:"outcome"`
+	Detail   string    `json:"detail"`
+	Note     string    `json:"note"`
+	Sequence uint64    `json:"sequence"`
+}
+
+// attempt names what an entry is about: "job@tick#1".
+func (e entryRecord) attempt() string { return attemptName(e.RunID, e.Attempt) }
+
+func attemptName(run string, attempt int) string { return fmt.Sprintf("%s#%d", run, attempt) }
+
+// The outcomes.
+const (
+	succeeded   = "succeeded"
+	failed      = "failed"
+	timedOut    = "timed out"
+	interrupted = "interrupted"
+	notStarted  = "not started"
+	skipped     = "skipped"
+)
+
+func (r jobRecord) version() int   { return r.Version }
+func (r runRecord) version() int   { return r.Version }
+func (r entryRecord) version() int { return r.Version }
+
+func decode[T interface{ version() int }](value []byte) (T, error) {
+	var rec T
+	if err := json.Unmarshal(value, &rec); err != nil {
+		return rec, err
+	}
+	if rec.version() != recordVersion {
+		return rec, fmt.Errorf("format version %d", rec.version())
+	}
+	return rec, nil
+}
+
+// reader decodes records, and remembers those of late: one is asked for several times.
+type reader[T interface{ version() int }] struct{ late map[string]T }
+
+func (r *reader[T]) decode(value []byte) (T, error) {
+	if rec, known := r.late[string(value)]; known {
+		return rec, nil
+	}
+	rec, err := decode[T](value)
+	if err == nil {
+		if r.late == nil || len(r.late) > 200 {
+			r.late = make(map[string]T)
+		}
+		r.late[string(value)] = rec
+	}
+	return rec, err
+}
+
+// runTick returns the job and the tick that a run's name says.
+func runTick(id string) (job string, tick time.Time, err error) {
+	job, at, _ := strings.Cut(id, "@")
+	tick, err = time.Parse(time.RFC3339, at)
+	return job, tick, err
+}
+
+// brief is how a reader sees a run: "job@00:00:05".
+func brief(run string) string {
+	job, tick, err := runTick(run)
+	if err != nil {
+		return run
+	}
+	return job + "@" + tick.UTC().Format("15:04:05")
+}
