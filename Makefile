@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak chaos histories
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak sim histories
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,12 +97,13 @@ bench: ## the benchmarks
 
 FOR ?= 5m
 SEEDS ?= 200
+FIRST ?= 1
 
 soak: setup ## real processes on a real Redis under six kinds of faults, FOR (5m) each
 	@go test ./internal/soak -v -for $(FOR) -parallel 2 -timeout 6h
 
-chaos: ## ten virtual minutes of random faults for each of SEEDS (200) seeds
-	@go test ./scheduler -run 'TestChaos' -chaos.seeds $(SEEDS) -timeout 6h
+sim: ## ten virtual minutes of random faults for each of SEEDS (200) seeds from FIRST (1), in virtual time
+	@go test ./internal/sim -v -count=1 -run '^TestSimulation$$' -sim.first $(FIRST) -sim.seeds $(SEEDS) $(SIM) -timeout 24h
 
 histories: setup ## recorded histories of a real Redis under faults, judged by a model, for SEEDS (200) seeds
 	@go test ./internal/histories -run Fenced -seeds $(SEEDS) -for 20s -parallel 12 -timeout 6h

@@ -106,11 +106,11 @@ func TestB52ClaimWithoutAnAnswerIsFoundByItsReplica(t *testing.T) {
 func TestB52ClaimThatIsOnItsWay(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		r1 := c.start("r1", nil, Job{Name: "a", Spec: "*/10 * * * * *"})
-		pass(8900 * time.Millisecond)
+		pass(9 * time.Second) // the cool-down after it takes 1 to 1.25 s
 		looked := false
 		c.script.follow(func(call call) fate {
 			switch {
-			case call.op == "read" && call.about == bucketRun && !looked: // it comes to the store at 10.3 s
+			case call.op == "read" && call.about == bucketRun && !looked: // it comes to the store at 10.4 s
 				looked = true
 				return fate{request: 1400 * time.Millisecond}
 			case call.claims("a"):
@@ -122,7 +122,7 @@ func TestB52ClaimThatIsOnItsWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(5 * time.Second)
-		if at := c.executions("a")[0].at.Sub(day2000()); at < 10300*time.Millisecond || at > 10600*time.Millisecond {
+		if at := c.executions("a")[0].at.Sub(day2000()); at < 10400*time.Millisecond || at > 10700*time.Millisecond {
 			t.Errorf("the claim was answered after %v, which is not what this test is about", at)
 		}
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 catch-up succeeded"})

@@ -14,7 +14,7 @@ var ledgerMutants = []mutant{
 		file:   "scheduler/book.go",
 		old:    "cancel()\n\t\tif err == nil || definite(err) {\n\t\t\treturn err\n\t\t}\n\t\tif !warned",
 		new:    "cancel()\n\t\tif !definite(err) {\n\t\t\treturn nil\n\t\t}\n\t\tif !warned",
-		killer: chaos,
+		killer: simulation,
 	},
 	{
 		name: "inbox-before-sessions", rule: "a new leader reads the sessions before the inbox",
@@ -49,14 +49,14 @@ var ledgerMutants = []mutant{
 		file:   "scheduler/starts.go",
 		old:    "j.record.Watermark = c.tick.Unix()\n\tl.book.putJob(j)\n\treturn true",
 		new:    "_ = l.book.flush()\n\tj.record.Watermark = c.tick.Unix()\n\tl.book.putJob(j)\n\treturn true",
-		killer: chaos,
+		killer: simulation,
 	},
 	{
 		name: "end-apart-from-its-entry", rule: "the end of a run and its entry in history are one commit",
 		file:   "scheduler/ends.go",
 		old:    "b.enter(j, e)\n\t\tb.closeRun(j, rec, e.Ended)",
 		new:    "b.closeRun(j, rec, e.Ended)\n\t\t_ = b.flush()\n\t\tb.enter(j, e)",
-		killer: chaos,
+		killer: simulation,
 	},
 	{
 		name: "batch-without-bounds", rule: "a commit holds no more than every store takes",
@@ -123,8 +123,8 @@ var ledgerMutants = []mutant{
 	},
 }
 
-// chaos lets replicas run under random faults, and judges every commit and every start.
-var chaos = test("./scheduler", "TestChaos", "-chaos.seeds", "12")
+// simulation lets replicas run under random faults, and judges every commit and every start.
+var simulation = test("./internal/sim", "TestSimulation", "-sim.seeds", "40")
 
 // endMutants are faults of the ends of runs, of interruptions and of the inbox.
 var endMutants = []mutant{
@@ -238,7 +238,7 @@ var endMutants = []mutant{
 		file:   "scheduler/inbox.go",
 		old:    "case ended:\n\t\t\tcontinue\n",
 		new:    "case ended && rec.Token == 0:\n\t\t\tcontinue\n",
-		killer: chaos,
+		killer: simulation,
 	},
 	{
 		name: "session-let-go-before-the-end-is-told", rule: "a session is held until the end of its run is in the store",

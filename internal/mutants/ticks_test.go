@@ -21,7 +21,7 @@ var tickMutants = []mutant{
 		file:   "scheduler/book.go",
 		old:    "last != nil && last.LastTick.Unix() != j.record.Watermark {",
 		new:    "last != nil && last.LastTick.IsZero() {",
-		killer: chaos,
+		killer: simulation,
 	},
 	{
 		name: "window-ignored", rule: "a tick older than the window is not made up",
@@ -123,7 +123,7 @@ var lossMutants = []mutant{
 		file:   "scheduler/restore.go",
 		old:    "case j.problem != nil || j.record.Watermark >= theirs.Watermark:",
 		new:    "case j.problem != nil:",
-		killer: test("./scheduler", "TestChaosLoss", "-chaos.seeds", "12"),
+		killer: simulation,
 	},
 	{
 		name: "last-memory-wins", rule: "of several memories the later watermark counts",

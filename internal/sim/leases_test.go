@@ -16,6 +16,7 @@ import (
 type leases struct {
 	fail     func(format string, args ...any)
 	sessions map[string]time.Time // when each ends, unless it is refreshed
+	births   map[string]int       // how often one was started: a late duplicate may start one anew on which nothing lives
 	lease    store.Lease          // the last that was granted
 	held     bool                 // it has not been released
 	end      time.Time            // of the lease, unless it is renewed
@@ -24,7 +25,7 @@ type leases struct {
 }
 
 func newLeases(fail func(string, ...any)) *leases {
-	return &leases{fail: fail, sessions: make(map[string]time.Time)}
+	return &leases{fail: fail, sessions: make(map[string]time.Time), births: make(map[string]int)}
 }
 
 // holds reports whether the lease of a token is not over at that time.
@@ -32,8 +33,18 @@ func (l *leases) holds(token uint64, at time.Time) bool {
 	return l.held && l.lease.Token == token && at.Before(l.end)
 }
 
-// alive reports whether a replica's session is not over at that time.
-func (l *leases) alive(replica string, at time.Time) bool { return at.Before(l.sessions[replica]) }
+// alive reports whether the nth session of a replica is not over at that time.
+func (l *leases) alive(replica string, n int, at time.Time) bool {
+	return l.births[replica] == n && at.Before(l.sessions[replica])
+}
+
+// set starts or refreshes a session.
+func (l *leases) set(replica string, end time.Time) {
+	if _, alive := l.sessions[replica]; !alive {
+		l.births[replica]++
+	}
+	l.sessions[replica] = end
+}
 
 // expire drops what is over: it stays so, though the store's clock goes back.
 func (l *leases) expire(now time.Time) {
@@ -70,7 +81,7 @@ func (l *leases) observe(c line.Call, v any, err error, now time.Time) {
 			l.fail("a lease is renewed that is over: token %d of %s", c.Lease.Token, c.Lease.Replica)
 		}
 		l.end = now.Add(v.(store.Grant).TTL)
-		l.sessions[c.Lease.Replica] = l.end
+		l.set(c.Lease.Replica, l.end)
 	case c.Op == "release":
 		if l.lease.Nonce == c.Lease.Nonce && l.lease.Replica == c.Lease.Replica {
 			l.held = false
@@ -94,11 +105,11 @@ func (l *leases) granted(g store.Lease, now time.Time) {
 	}
 	l.lease, l.held, l.end = g, true, now.Add(g.TTL)
 	l.highest = max(l.highest, g.Token)
-	l.sessions[g.Replica] = l.end
+	l.set(g.Replica, l.end)
 }
 
 func (l *leases) lengthen(replica string, end time.Time) {
 	if end.After(l.sessions[replica]) {
-		l.sessions[replica] = end
+		l.set(replica, end)
 	}
 }

@@ -18,12 +18,15 @@ type ledger struct {
 	fail    func(format string, args ...any)
 	tell    func(text string) // what a reader may want to know
 	term    func(token uint64) string
+	session func(replica string) int // which one of that name it is
 	jobs    map[string]*job
 	records map[string]map[string][]byte
 	claims  map[string][]string // of a run: the replica of each attempt
-	success map[string]bool     // runs that are known to have succeeded
-	commits int
-	terms   map[uint64]bool // that have committed
+
+	sessions map[string]int  // for which an attempt was claimed
+	success  map[string]bool // runs that are known to have succeeded
+	commits  int
+	terms    map[uint64]bool // that have committed
 
 	reloaded time.Time // when the store has last lost records
 
@@ -37,13 +40,14 @@ const maxAhead = 30 * time.Second
 
 func newLedger(jobs []*job, fail func(string, ...any)) *ledger {
 	l := &ledger{
-		fail:    fail,
-		tell:    func(string) {},
-		jobs:    make(map[string]*job),
-		records: make(map[string]map[string][]byte),
-		claims:  make(map[string][]string),
-		success: make(map[string]bool),
-		terms:   make(map[uint64]bool),
+		fail:     fail,
+		tell:     func(string) {},
+		jobs:     make(map[string]*job),
+		records:  make(map[string]map[string][]byte),
+		claims:   make(map[string][]string),
+		success:  make(map[string]bool),
+		sessions: make(map[string]int),
+		terms:    make(map[uint64]bool),
 	}
 	for _, j := range jobs {
 		l.jobs[j.name] = j
@@ -273,6 +277,7 @@ func (c *commit) run(ch store.Change) {
 		c.fail("%s by %s claims %s for %s", c.name, c.lease.Replica, ch.Key, rec.Replica)
 	}
 	c.claims[ch.Key] = append(attempts, rec.Replica)
+	c.sessions[attemptName(ch.Key, rec.Attempt)] = c.session(rec.Replica)
 	c.tell(fmt.Sprintf("%s (attempt %d, %s): claimed", brief(ch.Key), rec.Attempt, rec.Reason))
 	if rec.Attempt == 1 {
 		c.taken[rec.Job] = append(c.taken[rec.Job], rec.Tick)

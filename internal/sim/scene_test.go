@@ -64,6 +64,7 @@ func newScene(t *testing.T, seed uint64, keep bool) *scene {
 	s.leases = newLeases(s.fail)
 	s.ledger = newLedger(s.jobs, s.fail)
 	s.ledger.term = s.trace.term
+	s.ledger.session = func(replica string) int { return s.leases.births[replica] }
 	return s
 }
 
@@ -156,7 +157,7 @@ func (s *scene) check() {
 		leader, term = n, t
 	}
 	for _, w := range s.active {
-		if s.leases.alive(w.run.Replica, now) {
+		if s.leases.alive(w.run.Replica, w.session, now) {
 			continue
 		}
 		if w.ctx.Err() == nil || w.run.Valid() {

@@ -20,7 +20,7 @@ type work struct {
 	job     *job
 	run     scheduler.Run
 	ctx     context.Context
-	started time.Time
+	session int // which one of its replica
 	ended   bool
 	verdict verdict
 	result  chan verdict
@@ -74,7 +74,7 @@ func (s *scene) start(w *work) {
 	if w.ctx.Err() == nil { // else its process stood still between the claim and the start, and may have been given up
 		s.mayStart(w)
 	}
-	w.started = time.Now()
+	w.session = s.ledger.sessions[key]
 	s.started[key] = w
 	s.active[key] = w
 	long, v := s.plan(w)
@@ -99,7 +99,7 @@ func (s *scene) mayStart(w *work) {
 		return
 	}
 	for _, other := range s.working() {
-		if other.job == w.job && s.leases.alive(other.run.Replica, s.storeNow()) && !s.shaken() {
+		if other.job == w.job && s.leases.alive(other.run.Replica, other.session, s.storeNow()) && !s.shaken() {
 			s.fail("%s starts on %s while %s goes on on %s", w.name(), w.node.name, other.name(), other.node.name)
 		}
 	}
