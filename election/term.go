@@ -46,6 +46,10 @@ func (t *Term) Valid() bool { return t.life.Valid() }
 // Remaining returns how long the lease certainly still holds if it is not renewed.
 func (t *Term) Remaining() time.Duration { return t.life.Remaining() }
 
+// UntilDeadline returns how long nobody else can lead if the lease is not renewed: a guard longer than Remaining, for work
+// that has been told to end. It goes on counting when the term is over; after ErrLost it says nothing.
+func (t *Term) UntilDeadline() time.Duration { return t.life.UntilDeadline() }
+
 // Context ends when the lease itself is over, or lead has returned; a stop or Resign, which end the context of lead,
 // leave it alone. It is for what lead still has to finish then.
 func (t *Term) Context() context.Context { return t.life.Context() }

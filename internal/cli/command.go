@@ -129,13 +129,16 @@ func (c *commands) wait(limit time.Duration) bool {
 	}
 }
 
-// environment returns that of this process, the crontab's, and what tells the command which run it is.
-func (c *commands) environment(job crontab.Job, run scheduler.Run) []string {
-	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
+// inherited returns the environment that commands get from this process.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(s string) bool {
 		return strings.HasPrefix(s, "SINGLETON_ID=") // two replicas would call themselves the same
 	})
-	env = append(env, job.Env...)
-	return append(env,
+}
+
+// environment returns that of this process, the crontab's, and what tells the command which run it is.
+func (c *commands) environment(job crontab.Job, run scheduler.Run) []string {
+	return append(append(inherited(), job.Env...),
 		"SINGLETON_GROUP="+c.group,
 		"SINGLETON_REPLICA="+run.Replica,
 		"SINGLETON_JOB="+run.Job,

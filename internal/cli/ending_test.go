@@ -27,12 +27,6 @@ func TestB70NoProcessOutlivesItsRun(t *testing.T) {
 			args = append([]string{"cron", "--group", "g", "--seconds", "--store", url}, args...)
 			return start(t, nil, append(args, file)...)
 		}
-		none := func(t *testing.T, group int) {
-			t.Helper()
-			if left := living(t, group); len(left) > 0 {
-				t.Errorf("processes are left: %v", left)
-			}
-		}
 		t.Run(name+" at a stop", func(t *testing.T) {
 			t.Parallel()
 			p := run(t, "memory:", "--lease", "2s", "--grace", "3s")

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"strings"
 
 	"github.com/go-singleton/singleton/internal/crontab"
@@ -18,7 +20,18 @@ const (
 	exitUsage     = 2 // or a bad file
 	exitNoLeader  = 3 // status
 	exitAttention = 4 // status --check
+
+	// Of run and once, which else have the exit code of their command:
+	exitLost          = 75  // run --exit-on-loss
+	exitWaited        = 124 // run --wait-timeout
+	exitOurs          = 125 // whatever is 1 or 2 of other commands
+	exitNotExecutable = 126
+	exitNotFound      = 127
+	exitSignal        = 128 // and the signal's number
 )
+
+// wraps are the commands whose exit code is that of another program.
+var wraps = map[string]bool{"run": true, "once": true}
 
 // failure is an error with an exit code of its own.
 type failure struct {
@@ -43,6 +56,19 @@ func usage(err error) error { return &failure{code: exitUsage, err: err, help: t
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
+// cannotStart gives the error of a command that was not started its exit code.
+func cannotStart(err error) error {
+	start, ok := errors.AsType[*procgroup.StartError](err)
+	if !ok {
+		return err
+	}
+	code := exitNotExecutable
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = exitNotFound
+	}
+	return &failure{code: code, err: fmt.Errorf("cannot start %q: %s", start.Program, start.Reason)}
+}
+
 // report prints err in one line and returns the exit code.
 func (a *app) report(cmd *cobra.Command, err error) int {
 	if err == nil {
@@ -54,6 +80,9 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 		f = &failure{code: exitFailed, err: err}
 	case f.err == nil:
 		return f.code
+	}
+	if wraps[cmd.Name()] && (f.code == exitFailed || f.code == exitUsage) {
+		f = &failure{code: exitOurs, err: f.err, help: f.help}
 	}
 	if bad, ok := errors.AsType[*crontab.Errors](err); ok { // many lines, made for a terminal
 		fmt.Fprintln(a.stderr, bad.Error())

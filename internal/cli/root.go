@@ -67,7 +67,7 @@ once. When it dies or is stopped, another goes on where it was. All they need is
 Each flag can also be given as an environment variable: --catch-up-max as SINGLETON_CATCH_UP_MAX. The flag wins.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (status), 4 a job needs attention
-(status --check).`,
+(status --check); run has that of its command.`,
 		Example: `  singleton validate jobs.cron                run on your laptop: is the file right, and when does what run?
   singleton cron --group billing jobs.cron    run on every machine
   singleton status --group billing            who leads, what ran, what runs next`,
@@ -93,6 +93,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (statu
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badFlag(err) })
 	root.AddCommand(
 		a.newCronCommand(),
+		a.newRunCommand(),
 		a.newStatusCommand(),
 		a.newHistoryCommand(),
 		a.newValidateCommand(),

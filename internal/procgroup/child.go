@@ -30,6 +30,14 @@ func (e *StartError) Error() string {
 // Unwrap returns the error of the operating system.
 func (e *StartError) Unwrap() error { return e.Err }
 
+// Find returns a *StartError where a program cannot be started, as far as that can be seen before.
+func Find(program string) error {
+	if _, err := exec.LookPath(program); err != nil {
+		return startError(Spec{Argv: []string{program}}, err)
+	}
+	return nil
+}
+
 func startError(spec Spec, err error) *StartError {
 	e := &StartError{Program: spec.Argv[0], Reason: err.Error(), Err: err}
 	if spec.Dir != "" {
