@@ -138,7 +138,7 @@ func (e *Elector) acquire(ctx context.Context) (*won, error) {
 			e.keepAgain()
 			e.release(lease, tidying)
 			return nil, fmt.Errorf("%w: the grant came too late", ErrExpired)
-		case answered(err) || errors.Is(err, store.ErrPermanent):
+		case store.Definite(err):
 			if open {
 				e.abandon(c)
 			}
@@ -171,7 +171,7 @@ func (e *Elector) release(l store.Lease, bound time.Duration) {
 		err := e.pulse.ask(ctx, e.pulse.timeout(e.cfg.Lease, bound), func(ctx context.Context) error {
 			return e.leases.Release(ctx, l)
 		})
-		if answered(err) || errors.Is(err, store.ErrPermanent) || !rest(ctx, e.retry(), nil) {
+		if err == nil || store.Definite(err) || !world.Rest(ctx, e.retry(), nil) {
 			return
 		}
 	}
@@ -186,7 +186,7 @@ func (e *Elector) retry() time.Duration {
 // wait sleeps, and says until when the loop is expected to.
 func (e *Elector) wait(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
 	e.expect(d)
-	return rest(ctx, d, signal)
+	return world.Rest(ctx, d, signal)
 }
 
 // permanent wraps a fault that ends Run.

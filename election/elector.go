@@ -144,7 +144,7 @@ func (e *Elector) loop(ctx context.Context, lead lead) error {
 func (e *Elector) rest(ctx context.Context, d time.Duration) {
 	d = e.world.Between(d, d+d/4)
 	e.expect(d)
-	rest(ctx, d, nil)
+	world.Rest(ctx, d, nil)
 }
 
 // begin prepares a Run.

@@ -74,7 +74,7 @@ func (p *pulse) ask(ctx context.Context, limit time.Duration, call func(context.
 func (p *pulse) beat(ctx context.Context, life *lifetime.Lifetime, ttl, wait time.Duration,
 	call func(ctx context.Context, sent world.Instant) (granted time.Duration, err error),
 ) error {
-	for rest(ctx, wait, life.Suspect()) {
+	for world.Rest(ctx, wait, life.Suspect()) {
 		sent := p.world.Now()
 		err := p.ask(ctx, p.timeout(ttl, life.Patience()), func(ctx context.Context) (err error) {
 			granted, err := call(ctx, sent)
@@ -96,25 +96,8 @@ func (p *pulse) beat(ctx context.Context, life *lifetime.Lifetime, ttl, wait tim
 	return nil
 }
 
-// answered reports whether the store has said yes or no, so that the outcome of the call is known and final.
+// answered reports whether the store has said yes or no, so that the outcome of the call is known. A permanent fault is
+// no answer: it may be mended while the lease lasts.
 func answered(err error) bool {
-	if _, held := errors.AsType[*store.HeldError](err); held || err == nil {
-		return true
-	}
-	return errors.Is(err, store.ErrLost) || errors.Is(err, store.ErrEnded) || errors.Is(err, store.ErrNoLeader)
-}
-
-// rest waits for d, a signal, or the end of ctx, and reports whether ctx lives.
-func rest(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
-	if d > 0 && ctx.Err() == nil {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-signal:
-		}
-	}
-	world.From(ctx).WaitTurn()
-	return ctx.Err() == nil
+	return err == nil || store.Definite(err) && !errors.Is(err, store.ErrPermanent)
 }

@@ -43,7 +43,7 @@ func TestAttemptsGrowUpToAStoreThatHasBecomeSlow(t *testing.T) {
 		attempts := 0
 		for err := context.DeadlineExceeded; err != nil; attempts++ {
 			err = p.ask(t.Context(), p.timeout(15*time.Second, 13*time.Second), func(ctx context.Context) error {
-				if !rest(ctx, 2*time.Second, nil) {
+				if !world.Rest(ctx, 2*time.Second, nil) {
 					return ctx.Err()
 				}
 				return nil

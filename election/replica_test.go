@@ -159,13 +159,7 @@ func bubble(t *testing.T, test func(*testing.T)) {
 }
 
 // rest waits for d or the end of ctx and reports whether ctx lives.
-func rest(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
-}
+func rest(ctx context.Context, d time.Duration) bool { return world.Rest(ctx, d, nil) }
 
 // shared is a value that the work writes and the test reads.
 type shared[T any] struct {

@@ -39,7 +39,7 @@ func Watch(ctx context.Context, leases store.Leases, group string) iter.Seq2[sto
 					return
 				}
 			}
-			rest(ctx, pause, o.wake)
+			world.Rest(ctx, pause, o.wake)
 		}
 	}
 }

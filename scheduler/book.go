@@ -108,14 +108,14 @@ func (b *book) commit(number uint64, changes []store.Change) error {
 		ctx, cancel := context.WithTimeout(b.term.Context(), attempt)
 		err := b.store.Commit(ctx, lease, number, changes)
 		cancel()
-		if err == nil || definite(err) {
+		if err == nil || store.Definite(err) {
 			return err
 		}
 		if !warned {
 			b.log.Warn("commit is not answered, asking again", "number", number, "error", err)
 			warned = true
 		}
-		if !pause(b.term.Context(), b.world.Between(retryMin, retryMax)) {
+		if !world.Rest(b.term.Context(), b.world.Between(retryMin, retryMax), nil) {
 			return errTerm
 		}
 	}
@@ -130,29 +130,6 @@ const (
 
 // attemptTime bounds one attempt: a fifth of the lease, so that several fit before it ends.
 func attemptTime(lease time.Duration) time.Duration { return min(lease/5, 2*time.Second) }
-
-// definite reports whether err says that the call was surely not done.
-func definite(err error) bool {
-	for _, e := range []error{store.ErrLost, store.ErrEnded, store.ErrStale, store.ErrGap, store.ErrTooLarge,
-		store.ErrFull, store.ErrNoLeader, store.ErrPermanent} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// pause waits for d, or returns false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-	world.From(ctx).WaitTurn()
-	return ctx.Err() == nil
-}
 
 // enter writes an entry into the history of a job, and with it the job's record. Consecutive skips for one reason are one
 // entry.
@@ -243,10 +220,10 @@ func (b *book) wait(rec *runRecord, at time.Time) {
 func (b *book) read(ctx context.Context, bucket string) ([]store.Record, error) {
 	for {
 		records, err := b.readOnce(ctx, bucket)
-		if err == nil || definite(err) {
+		if err == nil || store.Definite(err) {
 			return records, err
 		}
-		if !pause(ctx, b.world.Between(retryMin, retryMax)) {
+		if !world.Rest(ctx, b.world.Between(retryMin, retryMax), nil) {
 			return nil, context.Cause(ctx)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -168,10 +169,10 @@ func (l *leader) ask(ctx context.Context, call func(context.Context) error) erro
 		attempt, cancel := context.WithTimeout(ctx, attemptTime(l.term.Lease().TTL))
 		err := call(attempt)
 		cancel()
-		if err == nil || definite(err) {
+		if err == nil || store.Definite(err) {
 			return err
 		}
-		if !pause(ctx, l.scheduler.world.Between(retryMin, retryMax)) {
+		if !world.Rest(ctx, l.scheduler.world.Between(retryMin, retryMax), nil) {
 			return context.Cause(ctx)
 		}
 	}

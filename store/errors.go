@@ -17,6 +17,20 @@ var (
 	ErrPermanent = errors.New("store: asking again will not help") // wrapped by errors that say what to do
 )
 
+// Definite reports whether err says that a call was surely not done. After any other error, nil aside, nobody knows: ask
+// again.
+func Definite(err error) bool {
+	if _, held := errors.AsType[*HeldError](err); held {
+		return true
+	}
+	for _, e := range []error{ErrLost, ErrNoLeader, ErrEnded, ErrStale, ErrGap, ErrTooLarge, ErrFull, ErrPermanent} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
 // HeldError says who holds the lease.
 type HeldError struct{ Leader Leader }
 

@@ -47,7 +47,7 @@ func parseStore(raw string) (*address, error) {
 	case scheme == "unix", scheme == base && (base == "redis" || base == "rediss"),
 		(base == "redis" || base == "rediss") && (kind == "sentinel" || kind == "cluster"):
 	default:
-		return nil, fmt.Errorf("stores of the kind %q are not supported; %s", line(clip(scheme, 20))+"://", wantURL)
+		return nil, fmt.Errorf("stores of the kind %q are not supported; %s", line(shorten(scheme, 20))+"://", wantURL)
 	}
 	authority, _, _ := strings.Cut(rest, "/")
 	if end := strings.IndexAny(authority, "?#"); end >= 0 {

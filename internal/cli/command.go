@@ -188,14 +188,3 @@ func clipFront(s string, n int) string {
 	}
 	return mark + s[at:]
 }
-
-// clip cuts s to n bytes, or a little less, with a mark.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const mark = "…"
-	for n -= len(mark); n > 0 && !utf8.RuneStart(s[n]); n-- {
-	}
-	return s[:n] + mark
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
@@ -262,13 +263,4 @@ func (c *client) position(limit time.Duration) operation {
 }
 
 // pause returns false when ctx ends before d has passed.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
+func pause(ctx context.Context, d time.Duration) bool { return world.Rest(ctx, d, nil) }

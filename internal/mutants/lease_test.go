@@ -208,8 +208,8 @@ var sessionMutants = []mutant{
 	{
 		name: "suspect-session-not-refreshed", rule: "a suspect session is refreshed at once",
 		file:   "election/pulse.go",
-		old:    "for rest(ctx, wait, life.Suspect()) {",
-		new:    "for rest(ctx, wait, nil) {",
+		old:    "for world.Rest(ctx, wait, life.Suspect()) {",
+		new:    "for world.Rest(ctx, wait, nil) {",
 		killer: test("./election", "TestSessionIsSuspectAfterASuspendAndAskedForAtOnce"),
 	},
 	{

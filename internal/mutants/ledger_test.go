@@ -12,8 +12,8 @@ var ledgerMutants = []mutant{
 	{
 		name: "unknown-outcome-taken-for-done", rule: "a commit is asked again until it has a definite answer",
 		file:   "scheduler/book.go",
-		old:    "cancel()\n\t\tif err == nil || definite(err) {\n\t\t\treturn err\n\t\t}\n\t\tif !warned",
-		new:    "cancel()\n\t\tif !definite(err) {\n\t\t\treturn nil\n\t\t}\n\t\tif !warned",
+		old:    "cancel()\n\t\tif err == nil || store.Definite(err) {\n\t\t\treturn err\n\t\t}\n\t\tif !warned",
+		new:    "cancel()\n\t\tif !store.Definite(err) {\n\t\t\treturn nil\n\t\t}\n\t\tif !warned",
 		killer: simulation,
 	},
 	{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store/redisstore"
 	"github.com/redis/go-redis/v9"
@@ -108,16 +109,7 @@ func (g *group) leader(ctx context.Context) *replica {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
+func pause(ctx context.Context, d time.Duration) bool { return world.Rest(ctx, d, nil) }
 
 // electedAfter waits until a replica was elected after at, and returns when.
 func (g *group) electedAfter(ctx context.Context, at time.Time) (time.Time, bool) {

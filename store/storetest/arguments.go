@@ -146,7 +146,7 @@ var callRules = []rule{
 		before := e.state()
 		for _, c := range calls("g", "r") {
 			err := c.do(ctx, e.s)
-			if err == nil || definite(err) {
+			if err == nil || store.Definite(err) {
 				e.Fatalf("%s: got %v", c.method, err)
 			}
 			e.want(err, context.Canceled)

@@ -40,7 +40,7 @@ var scenarios = []scenario{
 		prepare: func(e *env) { e.lead("b", "n2") },
 		call: func(e *env) error {
 			err := e.try(candidate("a", "n1"))
-			if definite(err) {
+			if store.Definite(err) {
 				return nil
 			}
 			return err
@@ -139,7 +139,7 @@ func (s *scenario) suffer(e *env, fault Fault) {
 	e.s = faulty
 	err := s.call(e)
 	e.equal(err == nil, fault == Duplicated)
-	if err != nil && definite(err) {
+	if err != nil && store.Definite(err) {
 		e.Fatalf("what got no answer is said to be surely not done: %v", err)
 	}
 	if fault == RequestLost || fault == Delayed {

@@ -245,19 +245,3 @@ func put(bucket, key, value string) store.Change {
 func remove(bucket, key string) store.Change {
 	return store.Change{Bucket: bucket, Key: key, Delete: true}
 }
-
-// definite tells whether err says that a call was surely not done.
-func definite(err error) bool {
-	if _, held := errors.AsType[*store.HeldError](err); held {
-		return true
-	}
-	for _, d := range []error{
-		store.ErrLost, store.ErrNoLeader, store.ErrEnded, store.ErrStale, store.ErrGap, store.ErrTooLarge, store.ErrFull,
-		store.ErrPermanent,
-	} {
-		if errors.Is(err, d) {
-			return true
-		}
-	}
-	return false
-}

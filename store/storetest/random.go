@@ -100,7 +100,7 @@ func (m *model) campaign(r *modelReplica) {
 			m.Fatalf("%s was granted token %d after %d", r.id, l.Token, m.token)
 		}
 		m.token, r.lease, r.number, r.open = l.Token, l, 0, false
-	case definite(err):
+	case store.Definite(err):
 		if _, held := errors.AsType[*store.HeldError](err); !held {
 			m.Fatalf("acquire by %s: %v", r.id, err)
 		}
@@ -125,7 +125,7 @@ func (m *model) commitNext(r *modelReplica) {
 			m.absent[key] = true
 		}
 		r.lease, r.nonce = store.Lease{}, ""
-	case definite(err):
+	case store.Definite(err):
 		m.Fatalf("commit %s: %v", key, err)
 	default:
 		r.open = true
@@ -141,7 +141,7 @@ func (m *model) renewLease(r *modelReplica) {
 	switch {
 	case errors.Is(err, store.ErrLost):
 		r.lease, r.nonce = store.Lease{}, ""
-	case definite(err):
+	case store.Definite(err):
 		m.Fatalf("renew by %s: %v", r.id, err)
 	}
 }
@@ -159,7 +159,7 @@ func (m *model) giveUp(r *modelReplica) {
 		if err == nil {
 			return
 		}
-		if definite(err) {
+		if store.Definite(err) {
 			m.Fatalf("release by %s: %v", r.id, err)
 		}
 	}
