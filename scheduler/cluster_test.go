@@ -266,6 +266,16 @@ func (c *cluster) entries(job string) []Entry {
 	return all
 }
 
+// entry returns the nth entry in the history of a job, from 0, the oldest.
+func (c *cluster) entry(t *testing.T, job string, n int) Entry {
+	t.Helper()
+	all := c.entries(job)
+	if len(all) <= n {
+		t.Fatalf("the history of %s has %d entries", job, len(all))
+	}
+	return all[n]
+}
+
 // history returns the entries of a job, oldest first, as "00:00:05#1 schedule succeeded" or "00:00:06-00:00:08 ×3 overlap".
 func (c *cluster) history(job string) []string {
 	c.t.Helper()

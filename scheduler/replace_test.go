@@ -54,7 +54,7 @@ func TestReplaceCancelsTheRunAndStartsWhenItHasEnded(t *testing.T) {
 				t.Errorf("run %d started %v after the end of the one before", i+2, gap)
 			}
 		}
-		if e := c.entries("a")[0]; e.Detail != "replaced by the tick of 2000-01-01T00:00:20Z" {
+		if e := c.entry(t, "a", 0); e.Detail != "replaced by the tick of 2000-01-01T00:00:20Z" {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -86,7 +86,7 @@ func TestReplacedRunIsNotTriedAgain(t *testing.T) {
 				})
 				pass(time.Minute)
 				equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", "r1 00:00:20#1 schedule"})
-				if e := c.entries("a")[0]; e.Outcome != tt.outcome || e.Detail != tt.detail {
+				if e := c.entry(t, "a", 0); e.Outcome != tt.outcome || e.Detail != tt.detail {
 					t.Errorf("%+v", e)
 				}
 			})
@@ -109,7 +109,7 @@ func TestFailureOfARunThatIsToEndIsFinal(t *testing.T) {
 		c.script.follow(func(call call) fate { return fate{lost: call.replica == "r1" && call.op == "read"} })
 		pass(time.Minute)
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule failed", "00:00:20#1 schedule succeeded"})
-		if e := c.entries("a")[0]; e.Note != "not run again: replaced by the tick of 2000-01-01T00:00:20Z" {
+		if e := c.entry(t, "a", 0); e.Note != "not run again: replaced by the tick of 2000-01-01T00:00:20Z" {
 			t.Errorf("%+v", e)
 		}
 		c.apart(t, "a")
@@ -241,7 +241,7 @@ func TestReplaceSurvivesItsLeader(t *testing.T) {
 				}
 				c.apart(t, "a")
 				equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", tt.next + " 00:00:20#1 catch-up"})
-				if e := c.entries("a")[0]; e.Outcome != Cancelled {
+				if e := c.entry(t, "a", 0); e.Outcome != Cancelled {
 					t.Errorf("%+v", e)
 				}
 			})
@@ -266,7 +266,7 @@ func TestReplacedRunThatIsInterruptedIsNotRunAgain(t *testing.T) {
 		pass(20 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", "r2 00:00:20#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule interrupted", "00:00:20#1 schedule succeeded"})
-		if e := c.entries("a")[0]; !strings.Contains(e.Detail, "not run again: replaced by the tick of 2000-01-01T00:00:20Z") {
+		if e := c.entry(t, "a", 0); !strings.Contains(e.Detail, "not run again: replaced by the tick of 2000-01-01T00:00:20Z") {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -304,7 +304,7 @@ func TestReplaceDropsARunThatWaitsForItsRerun(t *testing.T) {
 				})
 				pass(40 * time.Second)
 				equal(t, "history", c.history("a"), tt.history)
-				if e := c.entries("a")[0]; e.Note != tt.note {
+				if e := c.entry(t, "a", 0); e.Note != tt.note {
 					t.Errorf("%+v", e)
 				}
 			})
@@ -324,7 +324,7 @@ func TestReplaceComesBeforeAnAttemptThatIsDueToo(t *testing.T) {
 		c.start("r2", nil, job)
 		pass(time.Second)
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", "r2 00:00:20#1 catch-up"})
-		if e := c.entries("a")[0]; e.Note != "not run again: replaced by the tick of 2000-01-01T00:00:20Z" {
+		if e := c.entry(t, "a", 0); e.Note != "not run again: replaced by the tick of 2000-01-01T00:00:20Z" {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -350,7 +350,7 @@ func TestReplaceOfAClaimThatWasNeverStarted(t *testing.T) {
 		pass(10 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r2 00:00:20#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule not started", "00:00:20#1 schedule succeeded"})
-		if e := c.entries("a")[0]; e.Detail != "not run again: replaced by the tick of 2000-01-01T00:00:20Z" {
+		if e := c.entry(t, "a", 0); e.Detail != "not run again: replaced by the tick of 2000-01-01T00:00:20Z" {
 			t.Errorf("%+v", e)
 		}
 	})

@@ -151,8 +151,8 @@ func TestFailedRunsAreTriedAgain(t *testing.T) {
 				pass(3 * time.Minute)
 				equal(t, "history", c.history("a"), tt.history)
 				near(t, c, "a", policy)
-				entries, runs := c.entries("a"), c.executions("a")
-				if last := entries[len(entries)-1]; last.Note != tt.note || last.Permanent != strings.Contains(tt.note, "permanent") {
+				runs := c.executions("a")
+				if last := c.entry(t, "a", len(tt.history)-1); last.Note != tt.note || last.Permanent != strings.Contains(tt.note, "permanent") {
 					t.Errorf("%+v", last)
 				}
 				for i, r := range runs {
@@ -166,6 +166,16 @@ func TestFailedRunsAreTriedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A retry that would come too late is not waited for: the job's next tick starts.
+func TestRetryOutsideTheWindowIsNotWaitedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		c.start("r1", nil, Job{Name: "a", Spec: "10,20 0 0 * * *", Retry: Retry{Attempts: 2, Delay: 30 * time.Second},
+			Window: 25 * time.Second, Do: fails(1, errFails)})
+		pass(time.Minute)
+		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", "r1 00:00:20#1 schedule"})
+	})
 }
 
 // The ends of a replica that does not lead, and what its errors mean, are told through the inbox.
@@ -285,7 +295,7 @@ func TestRetryAndRerunCountApart(t *testing.T) {
 			"00:01:00#1 schedule interrupted", "00:01:00#2 rerun failed", "00:01:00#3 retry interrupted", "00:01:00#4 rerun failed",
 			"00:01:00#5 retry interrupted",
 		})
-		if last := c.entries("a")[4]; !strings.Contains(last.Detail, "not run again: its third interruption") {
+		if last := c.entry(t, "a", 4); !strings.Contains(last.Detail, "not run again: its third interruption") {
 			t.Errorf("%+v", last)
 		}
 	})
@@ -348,7 +358,7 @@ func TestRunThatWaitsForItsRetryIsOpen(t *testing.T) {
 					}})
 				pass(45 * time.Second)
 				equal(t, "history", c.history("a"), tt.history)
-				if first := c.entries("a")[0]; first.Note != tt.note {
+				if first := c.entry(t, "a", 0); first.Note != tt.note {
 					t.Errorf("%+v", first)
 				}
 			})
@@ -368,7 +378,7 @@ func TestFailureWhileTheLeaderLacksTheJob(t *testing.T) {
 		}
 		pass(20 * time.Second)
 		equal(t, "history", c.history("a"), []string{"00:01:00#1 schedule failed"})
-		if e := c.entries("a")[0]; e.Note != "not run again: the leader's binary lacks the job" || len(c.records(bucketRun)) > 0 {
+		if e := c.entry(t, "a", 0); e.Note != "not run again: the leader's binary lacks the job" || len(c.records(bucketRun)) > 0 {
 			t.Errorf("%+v, open %v", e, c.records(bucketRun))
 		}
 	})
@@ -436,7 +446,7 @@ func TestRetryThatWasMissed(t *testing.T) {
 			c.start("r2", nil, job)
 			pass(time.Second)
 			equal(t, "history", c.history("a"), tt.history)
-			if e := c.entries("a")[0]; e.Note != tt.note {
+			if e := c.entry(t, "a", 0); e.Note != tt.note {
 				t.Errorf("%+v", e)
 			}
 		})
@@ -465,7 +475,7 @@ func TestLateSuccessEndsTheWaitForARetry(t *testing.T) {
 		}
 		pass(2 * time.Minute)
 		equal(t, "starts", c.started("a"), nil)
-		if got := c.entries("a")[0].Note; got != "known; ended late: succeeded at 2000-01-01T00:00:00Z" {
+		if got := c.entry(t, "a", 0).Note; got != "known; ended late: succeeded at 2000-01-01T00:00:00Z" {
 			t.Errorf("the note is %q", got)
 		}
 	})

@@ -45,12 +45,16 @@ A comment line right above a job that starts with "#:" gives it options:
   */5 * * * *  /usr/local/bin/report
 
   name=NAME                     what the job is called; made of its command and a hash by default
-  overlap=skip|queue|allow      what becomes of a tick while a run of the job goes on
+  overlap=skip|queue|replace|allow
+                                what becomes of a tick while a run of the job goes on
   catch-up=latest|all|none      which ticks are made up that nobody could start in time
   catch-up-max=N                most ticks that catch-up=all makes up, the newest
   window=DURATION               how late a tick may still be made up
   on-interrupt=record|rerun     what follows a run whose process or session died
   timeout=DURATION              longest time for one attempt; none by default
+  retry=N                       most attempts of a run, where each fails or times out; 1, which is none after the first
+  retry-delay=DURATION          before the second attempt, doubled each time; 1s, and at most 5m
+  jitter=DURATION               largest delay of a start, other for each tick, the same on every machine; none
 
 Flags of the same name set the default for all jobs.`,
 		Example: `  singleton cron --group billing jobs.cron

@@ -19,7 +19,7 @@ func (r *reading) register(flags *pflag.FlagSet) {
 	p.CatchUp, p.CatchUpMax, p.Window, p.OnInterrupt = "latest", 100, 24*time.Hour, "record"
 	toggle{&r.Seconds}.register(flags, "seconds", "schedules have six fields, seconds first")
 	flags.Var(zone{&r.Zone}, "tz", "time `ZONE` of the schedules above which no CRON_TZ is set")
-	flags.Var(choice{&p.Overlap, []string{"skip", "queue", "allow"}}, "overlap", "what becomes of a tick while a run of its "+
+	flags.Var(choice{&p.Overlap, []string{"skip", "queue", "replace", "allow"}}, "overlap", "what becomes of a tick while a run of its "+
 		"job goes on; skip, or queue with catch-up=all")
 	flags.Var(choice{&p.CatchUp, []string{"none", "latest", "all"}}, "catch-up", "which missed ticks are made up")
 	flags.Var(number{&p.CatchUpMax}, "catch-up-max", "most ticks that catch-up=all makes up, the newest")
@@ -34,8 +34,8 @@ func (r *reading) check() error {
 		return usagef("--catch-up-max %d is out of range 1-10000", p.CatchUpMax)
 	case p.Window <= 0:
 		return usagef("--window %s is too short: it must be more than 0", compact(p.Window))
-	case p.CatchUp == "all" && p.Overlap == "skip":
-		return usagef("--catch-up=all does not go with --overlap=skip: the ticks to make up wait for one another; say queue or allow")
+	case p.CatchUp == "all" && (p.Overlap == "skip" || p.Overlap == "replace"):
+		return usagef("--catch-up=all does not go with --overlap=%s: the ticks to make up wait for one another; say queue or allow", p.Overlap)
 	}
 	return nil
 }
@@ -74,10 +74,11 @@ func badFile(err error) error { return &failure{code: exitUsage, err: err} }
 
 var (
 	overlaps = map[string]scheduler.Overlap{
-		"":      scheduler.OverlapDefault,
-		"skip":  scheduler.OverlapSkip,
-		"queue": scheduler.OverlapQueue,
-		"allow": scheduler.OverlapAllow,
+		"":        scheduler.OverlapDefault,
+		"skip":    scheduler.OverlapSkip,
+		"queue":   scheduler.OverlapQueue,
+		"replace": scheduler.OverlapReplace,
+		"allow":   scheduler.OverlapAllow,
 	}
 	catchUps = map[string]scheduler.CatchUp{
 		"":       scheduler.CatchUpLatest,
@@ -105,6 +106,8 @@ func schedulerJob(j crontab.Job, do scheduler.Func) scheduler.Job {
 		Window:      j.Window,
 		OnInterrupt: interrupts[j.OnInterrupt],
 		Timeout:     j.Timeout,
+		Retry:       scheduler.Retry{Attempts: j.Retry, Delay: j.RetryDelay},
+		Jitter:      j.Jitter,
 	}
 }
 

@@ -34,7 +34,7 @@ func TestUsageErrorsAreOneLineThatPointsToHelp(t *testing.T) {
 			`digits, '.', '_' and '-'; see singleton history --help`},
 		{[]string{"cron", "--group", "a"}, `singleton: cron: FILE is missing; see singleton cron --help`},
 		{[]string{"cron", "--group", "a", "--overlap", "forbid", "f"}, `singleton: cron: --overlap: unknown value "forbid"; ` +
-			`one of skip, queue, allow; see singleton cron --help`},
+			`one of skip, queue, replace, allow; see singleton cron --help`},
 		{[]string{"cron", "--group", "a", "--lease", "100", "f"}, `singleton: cron: --lease: "100" is not a duration such as ` +
 			`90s or 1h30m; see singleton cron --help`},
 		{[]string{"cron", "--group", "a", "--history", "x", "f"}, `singleton: cron: --history: "x" is not a whole number; ` +
@@ -101,7 +101,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.stdout, "SINGLETON_JOB") || !strings.Contains(r.stdout, "--catch-up-max") || r.stderr != "" {
 		t.Errorf("cron --help: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	for _, option := range []string{"name", "overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout"} {
+	for _, option := range []string{"name", "overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout", "retry", "retry-delay", "jitter"} {
 		if !strings.Contains(r.stdout, "\n  "+option+"=") {
 			t.Errorf("cron --help lacks the option %s:\n%s", option, r.stdout)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -24,7 +25,10 @@ type jobView struct {
 	CatchUpMax  int       `json:"catch_up_max"`
 	Window      float64   `json:"window_seconds"`
 	OnInterrupt string    `json:"on_interrupt"`
-	Timeout     float64   `json:"timeout_seconds"` // 0 is none
+	Timeout     float64   `json:"timeout_seconds"`     // 0 is none
+	Retry       int       `json:"retry"`               // 1 is none
+	RetryDelay  float64   `json:"retry_delay_seconds"` // of the second attempt
+	Jitter      float64   `json:"jitter_seconds"`
 }
 
 func (a *app) newValidateCommand() *cobra.Command {
@@ -99,6 +103,7 @@ func (a *app) validated(file *crontab.File, notices []string) error {
 			Next: j.Expr.Next(a.now()).UTC(), Command: j.Command, Shell: j.Shell,
 			Overlap: j.Overlap, CatchUp: j.CatchUp, CatchUpMax: j.CatchUpMax, Window: seconds(j.Window),
 			OnInterrupt: j.OnInterrupt, Timeout: seconds(j.Timeout),
+			Retry: max(1, j.Retry), RetryDelay: seconds(retryDelay(j)), Jitter: seconds(j.Jitter),
 		}
 		if v.Overlap == "" {
 			v.Overlap = "skip"
@@ -111,6 +116,14 @@ func (a *app) validated(file *crontab.File, notices []string) error {
 		}
 	}
 	return say(a.stderr, notices)
+}
+
+// retryDelay is what a job's second attempt waits for; 0 where there is none.
+func retryDelay(j crontab.Job) time.Duration {
+	if j.Retry <= 1 {
+		return 0
+	}
+	return cmp.Or(j.RetryDelay, time.Second)
 }
 
 func say(w io.Writer, notices []string) error {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-singleton/singleton/internal/crontab"
 	"github.com/go-singleton/singleton/scheduler"
@@ -11,7 +12,7 @@ import (
 )
 
 const goodCrontab = `MAILTO=ops@example.org
-#: name=report overlap=queue catch-up=all catch-up-max=7 window=2h on-interrupt=rerun timeout=10m
+#: name=report overlap=queue catch-up=all catch-up-max=7 window=2h on-interrupt=rerun timeout=10m retry=3 jitter=30s
 */5 * * * *  /usr/local/bin/report --all
 CRON_TZ=Europe/Berlin
 SHELL=/bin/bash
@@ -58,10 +59,10 @@ func TestValidateForPrograms(t *testing.T) {
 	path := write(t, "jobs.cron", goodCrontab)
 	const want = `{"name":"report","line":3,"spec":"*/5 * * * *","zone":"UTC","description":"every 5 minutes","next":"2026-11-29T12:05:00Z",` +
 		`"command":"/usr/local/bin/report --all","shell":"/bin/sh","overlap":"queue","catch_up":"all","catch_up_max":7,` +
-		`"window_seconds":7200,"on_interrupt":"rerun","timeout_seconds":600}
+		`"window_seconds":7200,"on_interrupt":"rerun","timeout_seconds":600,"retry":3,"retry_delay_seconds":1,"jitter_seconds":30}
 {"name":"backup","line":7,"spec":"0 3 * * MON-FRI","zone":"Europe/Berlin","description":"at 03:00, Monday to Friday",` +
 		`"next":"2026-11-30T02:00:00Z","command":"backup 100%","shell":"/bin/bash","overlap":"skip","catch_up":"latest",` +
-		`"catch_up_max":100,"window_seconds":86400,"on_interrupt":"record","timeout_seconds":0}
+		`"catch_up_max":100,"window_seconds":86400,"on_interrupt":"record","timeout_seconds":0,"retry":1,"retry_delay_seconds":0,"jitter_seconds":0}
 `
 	call(t, nil, "validate", "--json", path).want(t, 0, want, path+":1: MAILTO: no mail is sent; the output of jobs goes to the log\n")
 }
@@ -118,7 +119,7 @@ func TestB64AllErrorsOfAFileAtOnce(t *testing.T) {
 FILE:4:1: six fields, which has two readings: seconds first (say --seconds), or year last (not supported)
   4 | */10 * * * * *  curl -fsS https://example.org/ping
     | ^^^^^^^^^^^^^^
-FILE:5:22: overlap: unknown policy "forbid"; one of skip, queue, allow
+FILE:5:22: overlap: unknown policy "forbid"; one of skip, queue, replace, allow
   5 | #: name=sync overlap=forbid
     |                      ^^^^^^
 FILE: 3 errors; 1 of 4 jobs are fine
@@ -133,11 +134,12 @@ func TestWhatValidatePassesTheSchedulerTakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, overlap := range []string{"", "skip", "queue", "allow"} {
+	for _, overlap := range []string{"", "skip", "queue", "replace", "allow"} {
 		for _, catchUp := range []string{"", "none", "latest", "all"} {
 			for _, onInterrupt := range []string{"", "record", "rerun"} {
 				r := reading{crontab.Options{Policies: crontab.Policies{
 					Overlap: overlap, CatchUp: catchUp, OnInterrupt: onInterrupt, CatchUpMax: 10_000, Window: 1,
+					Retry: 100, RetryDelay: time.Hour, Jitter: 1,
 				}}}
 				name := strings.Join([]string{"j", overlap, catchUp, onInterrupt}, "-")
 				path := write(t, "jobs.cron", "#: name="+name+"\n@daily true\n")
@@ -155,7 +157,7 @@ func TestWhatValidatePassesTheSchedulerTakes(t *testing.T) {
 			}
 		}
 	}
-	if n := len(s.Jobs()); n != 4*4*3-3 {
+	if n := len(s.Jobs()); n != 5*4*3-6 {
 		t.Errorf("%d jobs were added", n)
 	}
 }

@@ -303,13 +303,15 @@ func TestNamesOfJobsWithoutOne(t *testing.T) {
 }
 
 func TestPoliciesOfTheFile(t *testing.T) {
-	defaults := Policies{Overlap: "queue", CatchUp: "all", CatchUpMax: 7, Window: time.Hour, OnInterrupt: "rerun", Timeout: time.Minute}
-	f := parse(t, "0 5 * * * a\n#: overlap=allow catch-up=none window=2h\n0 5 * * * b", Options{Policies: defaults})
+	defaults := Policies{Overlap: "queue", CatchUp: "all", CatchUpMax: 7, Window: time.Hour, OnInterrupt: "rerun", Timeout: time.Minute,
+		Retry: 2, RetryDelay: time.Second, Jitter: time.Hour}
+	f := parse(t, "0 5 * * * a\n#: overlap=allow catch-up=none window=2h retry=3 retry-delay=10s jitter=30s\n0 5 * * * b", Options{Policies: defaults})
 	if got := f.Jobs[0].Policies; got != defaults {
 		t.Errorf("without options: %+v", got)
 	}
 	want := defaults
 	want.Overlap, want.CatchUp, want.Window = "allow", "none", 2*time.Hour
+	want.Retry, want.RetryDelay, want.Jitter = 3, 10*time.Second, 30*time.Second
 	if got := f.Jobs[1].Policies; got != want {
 		t.Errorf("with options: %+v, want %+v", got, want)
 	}
@@ -318,7 +320,7 @@ func TestPoliciesOfTheFile(t *testing.T) {
 	}
 }
 
-func TestCatchUpAllDoesNotGoWithSkip(t *testing.T) {
+func TestCatchUpAllDoesNotGoWithSkipAndReplace(t *testing.T) {
 	const why = " does not go with overlap=skip: the ticks to make up wait for one another; say overlap=queue or allow"
 	for _, tt := range []struct {
 		text string
@@ -335,6 +337,18 @@ func TestCatchUpAllDoesNotGoWithSkip(t *testing.T) {
 			"#: overlap=skip\n0 5 * * * a", Policies{CatchUp: "all"},
 			"1:12+4: overlap: skip does not go with catch-up=all, the default given for the whole file; say overlap=queue or allow",
 		},
+		{
+			"#: catch-up=all overlap=replace\n0 5 * * * a", Policies{},
+			"1:13+3: catch-up: all" + strings.ReplaceAll(why, "skip", "replace"),
+		},
+		{
+			"#: catch-up=all\n0 5 * * * a", Policies{Overlap: "replace"},
+			"1:13+3: catch-up: all" + strings.ReplaceAll(why, "skip", "replace") + " here, because replace is the default given for the whole file",
+		},
+		{
+			"#: retry-delay=10s\n0 5 * * * a", Policies{},
+			"1:16+3: retry-delay: nothing is retried; say how many attempts there are in all with retry=2 or more",
+		},
 	} {
 		if got := reasons(t, tt.text, Options{Policies: tt.opts}); !slices.Equal(got, []string{tt.want}) {
 			t.Errorf("%q: %q", tt.text, got)
@@ -345,12 +359,12 @@ func TestCatchUpAllDoesNotGoWithSkip(t *testing.T) {
 
 func TestBadPoliciesOfTheFileAreReportedTogether(t *testing.T) {
 	_, err := Parse("jobs.cron", nil, Options{Policies: Policies{
-		Overlap: "forbid", CatchUp: "some", CatchUpMax: -1, Window: -1, OnInterrupt: "stop", Timeout: -1,
+		Overlap: "forbid", CatchUp: "some", CatchUpMax: -1, Window: -1, OnInterrupt: "stop", Timeout: -1, Retry: 101, RetryDelay: -1, Jitter: -1,
 	}})
 	if _, ok := errors.AsType[*Errors](err); ok || err == nil {
 		t.Fatalf("got %v", err)
 	}
-	for _, key := range []string{"overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout"} {
+	for _, key := range []string{"overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout", "retry", "retry-delay", "jitter"} {
 		if !strings.Contains(err.Error(), "crontab: "+key+": ") {
 			t.Errorf("nothing about %s in %v", key, err)
 		}

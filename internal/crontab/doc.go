@@ -38,14 +38,17 @@
 // Options.Policies.
 //
 //	name=report           the job's name: 1 to 128 letters, digits, ".", "_" and "-", starting with a letter or digit
-//	overlap=skip          or queue, allow: a tick that falls due while a run of the job is open
+//	overlap=skip          or queue, replace, allow: a tick that falls due while a run of the job is open
 //	catch-up=latest       or none, all: ticks that nobody could start in time
 //	catch-up-max=100      most ticks that catch-up=all makes up, 1 to 10000; only with catch-up=all
 //	window=24h            how late a tick may still be made up, a positive Go duration
 //	on-interrupt=record   or rerun: a run whose process has died
 //	timeout=10m           longest time for one attempt, a positive Go duration
+//	retry=3               how many attempts of a run there are at most where each fails, 1 to 100
+//	retry-delay=10s       before the second attempt, doubled each time, a positive Go duration; only with retry
+//	jitter=30s            largest delay of a start, a positive Go duration
 //
-// The overlap policy "replace" is known and not available yet. catch-up=all does not go with overlap=skip.
+// catch-up=all does not go with overlap=skip and overlap=replace.
 //
 // A job without a name is called after its command and a hash of schedule, zone and command: "backup-1f3870be". Blanks
 // between the fields do not count. Two jobs that would have one name are an error, so two equal lines need names.

@@ -89,7 +89,7 @@ func checkFile(t *testing.T, file *File, lines []string, opts Options) {
 				t.Errorf("environment %q", j.Env)
 			}
 		}
-		if j.CatchUp == "all" && j.Overlap == "skip" {
+		if j.CatchUp == "all" && (j.Overlap == "skip" || j.Overlap == "replace") || j.Retry < 0 || j.Retry > 100 {
 			t.Errorf("policies %+v", j.Policies)
 		}
 	}

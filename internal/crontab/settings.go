@@ -9,7 +9,7 @@ import (
 )
 
 // keys are the options of a "#:" line.
-var keys = []string{"name", "overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout"}
+var keys = []string{"name", "overlap", "catch-up", "catch-up-max", "window", "on-interrupt", "timeout", "retry", "retry-delay", "jitter"}
 
 // settings are the options of the "#:" lines above a job.
 type settings struct {
@@ -123,19 +123,22 @@ func (p *parser) apply(s *settings) Policies {
 	}
 	overlap, hasOverlap := s.values["overlap"]
 	catchUp, hasCatchUp := s.values["catch-up"]
-	if all.CatchUp == "all" && all.Overlap == "skip" {
+	if all.drops() {
 		switch {
 		case !hasOverlap:
-			fail(catchUp, "catch-up: %s here, because skip is the default given for the whole file", noSkip)
+			fail(catchUp, "catch-up: "+dropsTicks+" here, because %[1]s is the default given for the whole file", all.Overlap)
 		case !hasCatchUp:
-			fail(overlap, "overlap: skip does not go with catch-up=all, the default given for the whole file; "+
-				"say overlap=queue or allow")
+			fail(overlap, "overlap: %s does not go with catch-up=all, the default given for the whole file; "+
+				"say overlap=queue or allow", all.Overlap)
 		default:
-			fail(catchUp, "catch-up: %s", noSkip)
+			fail(catchUp, "catch-up: "+dropsTicks, all.Overlap)
 		}
 	}
 	if v, ok := s.values["catch-up-max"]; ok && all.CatchUp != "all" {
 		fail(v, "catch-up-max: only catch-up=all makes up more than one tick")
+	}
+	if v, ok := s.values["retry-delay"]; ok && all.Retry <= 1 {
+		fail(v, "retry-delay: nothing is retried; say how many attempts there are in all with retry=2 or more")
 	}
 	return all
 }

@@ -56,7 +56,7 @@ var policyMutants = []mutant{
 		file:   "scheduler/retry.go",
 		old:    "case j.def.late(rec.tick(), at):",
 		new:    "case j.def.late(rec.tick(), at) && rec.Failures < 0:",
-		killer: test("./scheduler", "TestFailedRunsAreTriedAgain"),
+		killer: test("./scheduler", "TestRetryOutsideTheWindowIsNotWaitedFor"),
 	},
 	{
 		name: "retry-long-after-the-window", rule: "a retry that nobody started in time is dropped outside the window",
