@@ -33,6 +33,19 @@ func heeds(after time.Duration, causes chan<- error) Func {
 	}
 }
 
+// replaced fails unless the first context that has ended was that of a run that was replaced.
+func replaced(t *testing.T, causes <-chan error) {
+	t.Helper()
+	select {
+	case cause := <-causes:
+		if !errors.Is(cause, ErrReplaced) {
+			t.Errorf("the cause is %v", cause)
+		}
+	default:
+		t.Error("no context has ended")
+	}
+}
+
 func TestReplaceCancelsTheRunAndStartsWhenItHasEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		causes := make(chan error, 100)
@@ -42,9 +55,7 @@ func TestReplaceCancelsTheRunAndStartsWhenItHasEnded(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		pass(24 * time.Second)
-		if cause := <-causes; !errors.Is(cause, ErrReplaced) {
-			t.Errorf("the cause is %v", cause)
-		}
+		replaced(t, causes)
 		c.apart(t, "a")
 		equal(t, "history", c.history("a"), []string{
 			"00:00:10#1 schedule cancelled", "00:00:20#1 schedule cancelled", "00:00:30#1 schedule cancelled",
@@ -156,9 +167,7 @@ func TestReplaceReachesOtherReplicas(t *testing.T) {
 		equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", "r2 00:00:20#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 schedule cancelled", "00:00:20#1 schedule succeeded"})
 		c.apart(t, "a")
-		if cause := <-causes; !errors.Is(cause, ErrReplaced) {
-			t.Errorf("the cause is %v", cause)
-		}
+		replaced(t, causes)
 		if runs := c.executions("a"); runs[0].over.Sub(day2000().Add(22*time.Second)) > time.Second+20*time.Millisecond {
 			t.Errorf("the run was told later than a third of the lease: it ended at %v", runs[0].over)
 		}
@@ -236,9 +245,7 @@ func TestReplaceSurvivesItsLeader(t *testing.T) {
 				}
 				c.script.follow(nil)
 				pass(20 * time.Second)
-				if cause := <-causes; !errors.Is(cause, ErrReplaced) {
-					t.Errorf("the cause is %v", cause)
-				}
+				replaced(t, causes)
 				c.apart(t, "a")
 				equal(t, "starts", c.started("a"), []string{"r1 00:00:10#1 schedule", tt.next + " 00:00:20#1 catch-up"})
 				if e := c.entry(t, "a", 0); e.Outcome != Cancelled {

@@ -194,8 +194,8 @@ var policyMutants = []mutant{
 	{
 		name: "older-tick-starts", rule: "of the ticks that wait for a replaced run the newest starts",
 		file:   "scheduler/due.go",
-		old:    "	if !queued.IsZero() && queued.Before(start) {\n",
-		new:    "	if !queued.IsZero() && p.def.Overlap == OverlapReplace {\n\t\tstart = p.def.table.next(p.plan.watermark)\n\t}\n	if !queued.IsZero() && queued.Before(start) {\n",
+		old:    "return p.def.jitter.newest(p.plan.watermark, earlier(p.openUntil, p.now))",
+		new:    "return p.def.table.next(p.plan.watermark)",
 		killer: test("./scheduler", "TestReplaceWaitsForARunThatIgnoresItsContext"),
 	},
 	{
