@@ -74,7 +74,7 @@ func TestB7BadNamesAreRefusedAlsoWhenTheyStandInRedis(t *testing.T) {
 		if _, err := scheduler.New(st, scheduler.Config{Group: name}); err == nil {
 			t.Errorf("scheduler: group %q is accepted", name)
 		}
-		if _, err := scheduler.NewInspector(st, name); err == nil {
+		if _, err := scheduler.NewInspector(st, name, "test"); err == nil {
 			t.Errorf("inspector: group %q is accepted", name)
 		}
 		if err := g.admin.Set(t.Context(), g.key("lease"), "5 "+name+" nonce", far).Err(); err != nil {

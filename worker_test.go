@@ -35,7 +35,7 @@ func newShift(g *group) *shift {
 		}
 		return err == nil
 	})
-	inspect, err := scheduler.NewInspector(st, g.name)
+	inspect, err := scheduler.NewInspector(st, g.name, "test")
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -64,6 +64,7 @@ func (l *leader) adopt(now time.Time) error {
 			j.record.Unowned = now.Unix()
 			b.putJob(j)
 		case now.Sub(time.Unix(unowned, 0)) > keepUnowned:
+			b.log.Warn("job is dropped: no binary has had it for a week", "job", j.name)
 			if err := l.drop(j); err != nil {
 				return err
 			}
@@ -73,7 +74,7 @@ func (l *leader) adopt(now time.Time) error {
 	}
 	if due {
 		l.cleaned = now
-		if err := l.forgetSeen(now); err != nil {
+		if err := l.forgetSeen(); err != nil {
 			return err
 		}
 	}
@@ -108,17 +109,8 @@ func (l *leader) define(j *jobState, def *definition, now time.Time) {
 // redefine lets a job whose ticks have changed start from now, and says what becomes of those it passes over.
 func (l *leader) redefine(j *jobState, def *definition, now time.Time) {
 	b := l.book
-	from := j.record.watermark()
-	passed := row{first: from.Add(time.Second), last: now.Truncate(time.Second), reason: skipRedefined}
-	if table := j.record.table(); table != nil {
-		if passed.last = table.newest(from, now); !passed.last.IsZero() {
-			passed.first, passed.ticks = table.next(from), table.count(from, passed.last)
-		}
-	}
 	b.log.Info("job has another schedule now; it starts from now", "job", j.name, "from", j.record.Spec, "to", def.Spec)
-	if passed.last.After(from) {
-		b.skip(j, passed, now)
-	}
+	l.pass(j, now, skipRedefined, now)
 	l.define(j, def, now)
 	b.putJob(j)
 }
@@ -143,10 +135,9 @@ func (r *jobRecord) table() *timetable {
 	return &timetable{expr: expr}
 }
 
-// drop forgets a job that no binary has had for long, with its history.
+// drop forgets a job, with its history.
 func (l *leader) drop(j *jobState) error {
 	b := l.book
-	b.log.Warn("job is dropped: no binary has had it for a week", "job", j.name)
 	for _, rec := range b.openRuns(j.name) {
 		if err := b.step(); err != nil {
 			return err

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -28,8 +29,10 @@ type book struct {
 	number uint64 // of the last commit
 	batch  batch
 	jobs   map[string]*jobState
-	runs   map[string]*runRecord // open, by run ID
-	seen   map[string]int64      // messages that were acted on, and when
+	runs   map[string]*runRecord      // open, by run ID
+	seen   map[string]int64           // messages that were acted on, and when
+	asked  map[string]json.RawMessage // the requests among them, until they are remembered
+	pause  steering                   // the newest pause or resume of the whole group
 }
 
 // jobState is a job of the ledger.
@@ -151,14 +154,28 @@ func (b *book) enter(j *jobState, e Entry) {
 	} else {
 		rec.Row = nil
 		last := e
-		last.Detail, last.Note = clip(last.Detail, maxSummary), clip(last.Note, maxSummary)
+		last.shorten()
 		rec.Last = &last
+		if run := b.runs[e.RunID]; run != nil {
+			b.sum(run, e)
+		}
 	}
 	b.putJob(j)
 }
 
 // maxSummary bounds the copy of the newest attempt in the job's record.
 const maxSummary = 256
+
+// sum keeps what is known of a manual run with it, for the answer to whom has asked for it.
+func (b *book) sum(rec *runRecord, last Entry) {
+	if rec.Request != "" {
+		last.shorten()
+		rec.Last = &last
+	}
+}
+
+// shorten makes an entry one that other records may hold a copy of.
+func (e *Entry) shorten() { e.Detail, e.Note = clip(e.Detail, maxSummary), clip(e.Note, maxSummary) }
 
 func (b *book) putJob(j *jobState) { b.put(bucketJob, j.name, &j.record) }
 
@@ -198,6 +215,9 @@ func (b *book) take(j *jobState, rec *runRecord, replica string, session time.Du
 func (b *book) closeRun(j *jobState, rec *runRecord, until time.Time) {
 	b.delete(bucketRun, rec.id())
 	delete(b.runs, rec.id())
+	if rec.Request != "" {
+		b.answerRun(rec)
+	}
 	if j == nil {
 		return
 	}

@@ -64,6 +64,16 @@ func (l *leader) cancelRun(ctx context.Context, j *jobState, rec *runRecord, mar
 		return nil
 	}
 	b.log.Info("run is to end", "job", rec.Job, "tick", rec.tick(), "attempt", rec.Attempt, "reason", mark.String())
+	if rec.waits() && rec.Attempt == 1 { // a manual run that has not begun
+		if j != nil && j.problem == nil {
+			e := entryOf(rec)
+			e.Ended, e.Outcome, e.Detail = now, Cancelled, mark.String()
+			b.enter(j, e)
+			l.revisit(j)
+		}
+		b.closeRun(j, rec, now)
+		return nil
+	}
 	if rec.waits() {
 		if err := b.giveUp(ctx, j, rec, mark.String(), now); err != nil {
 			return err

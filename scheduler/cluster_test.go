@@ -251,7 +251,7 @@ func (c *cluster) executions(job string) []execution {
 // entries returns the history of a job, oldest first.
 func (c *cluster) entries(job string) []Entry {
 	c.t.Helper()
-	in, err := NewInspector(c.store, "g")
+	in, err := NewInspector(c.store, "g", "ann")
 	if err != nil {
 		c.t.Fatal(err)
 	}

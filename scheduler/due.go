@@ -11,6 +11,8 @@ const (
 	skipCap       = "cap"       // older than the newest CatchUpMax
 	skipRedefined = "redefined" // due under a schedule that has been changed since
 	skipUnowned   = "unowned"   // due while no leader's binary had the job
+	skipPaused    = "paused"    // due while the job, or the group, was paused
+	skipReset     = "reset"     // passed over by a reset of the job
 )
 
 // noneLate is how late CatchUpNone still starts a tick.
@@ -23,6 +25,7 @@ type situation struct {
 	watermark time.Time
 	openUntil time.Time // a run of the job was open until then
 	open      bool      // a run of the job is open now
+	pausedTo  time.Time // what is due before that is paused
 	free      int       // how many runs may start now
 	unowned   bool      // no leader had the job until now
 }
@@ -55,6 +58,12 @@ func (d *definition) decide(s situation) plan {
 	newest := d.jitter.newest(s.watermark, s.now)
 	if newest.IsZero() {
 		return p.plan
+	}
+	if s.pausedTo.After(s.watermark) {
+		p.skip(d.jitter.newest(s.watermark, earlier(s.pausedTo.Add(-1), s.now)), skipPaused)
+		if !newest.After(p.plan.watermark) {
+			return p.plan
+		}
 	}
 	switch d.Overlap {
 	case OverlapSkip:
@@ -176,7 +185,7 @@ func (p *planner) skip(last time.Time, reason string) {
 	if !last.After(p.plan.watermark) {
 		return
 	}
-	if p.unowned && reason != skipOverlap {
+	if p.unowned && reason != skipOverlap && reason != skipPaused {
 		reason = skipUnowned
 	}
 	r := row{

@@ -120,13 +120,14 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 		return nil // told twice
 	default:
 		what := fmt.Sprintf("%s%s at %s; %s", endedLate, e.Outcome, e.Ended.UTC().Format(time.RFC3339), e.Detail)
-		b.note(j, known, slot, strings.TrimPrefix(known.Note+"; "+strings.TrimSuffix(what, "; "), "; "))
+		b.amend(j, known, slot, strings.TrimPrefix(known.Note+"; "+strings.TrimSuffix(what, "; "), "; "))
 	}
 	if rec == nil || e.Outcome != Succeeded {
 		return nil
 	}
 	// A run that is known to have succeeded is not run again.
 	if rec.waits() {
+		b.sum(rec, e)
 		b.closeRun(j, rec, now)
 	} else {
 		rec.Succeeded = true
@@ -147,14 +148,15 @@ func (b *book) giveUp(ctx context.Context, j *jobState, rec *runRecord, why stri
 		return err
 	}
 	if last != nil {
-		b.note(j, last, slot, strings.TrimPrefix(last.Note+"; "+notAgain+why, "; "))
+		b.amend(j, last, slot, strings.TrimPrefix(last.Note+"; "+notAgain+why, "; "))
+		b.sum(rec, *last)
 	}
 	b.closeRun(j, rec, now)
 	return nil
 }
 
-// note adds what has become known to an entry, in the slot where it stands: the ring may have had another size then.
-func (b *book) note(j *jobState, e *Entry, slot, note string) {
+// amend adds what has become known to an entry, in the slot where it stands: the ring may have had another size then.
+func (b *book) amend(j *jobState, e *Entry, slot, note string) {
 	e.Note = clip(note, maxDetail)
 	b.put(historyBucket(j.name), slot, historyRecord{formatVersion, *e})
 	if last := j.record.Last; last != nil && last.Sequence == e.Sequence {

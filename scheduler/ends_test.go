@@ -109,7 +109,7 @@ func TestS2EndsOfUnknownClaims(t *testing.T) {
 		for n, outcome := range []Outcome{Failed, Failed, NotStarted, Succeeded} {
 			tick := day2000().Add(time.Duration(n/2) * time.Second) // the first two tell the same
 			e := Entry{
-				RunID: runID("a", tick), Job: "a", Tick: tick, Attempt: 1, Reason: ReasonSchedule, Token: 7, Number: uint64(n),
+				RunID: runID("a", tick, ""), Job: "a", Tick: tick, Attempt: 1, Reason: ReasonSchedule, Token: 7, Number: uint64(n),
 				Replica: "r0", Outcome: outcome,
 			}
 			if n == 1 {

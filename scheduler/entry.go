@@ -11,7 +11,7 @@ import (
 // Entry is one line of history: an attempt that has ended, or consecutive ticks that were skipped for one reason. Of a run
 // in Status, which has not ended, Outcome is empty.
 type Entry struct {
-	RunID    string    `json:"run_id,omitempty"` // "job@tick"; empty for skips
+	RunID    string    `json:"run_id,omitempty"` // "job@tick", of a manual run "job@tick+request"; empty for skips
 	Job      string    `json:"job"`
 	Tick     time.Time `json:"tick"`              // of the attempt, or the first of the skipped
 	LastTick time.Time `json:"last_tick"`         // the last of the skipped; Tick for an attempt
@@ -26,7 +26,9 @@ type Entry struct {
 	Detail   string    `json:"detail,omitempty"` // the error, at most 4 KiB; or why the ticks were skipped
 	Note     string    `json:"note,omitempty"`   // what became known after the outcome stood, or why no attempt follows
 
-	Permanent bool `json:"permanent,omitempty"` // the job has returned an error of backoff.Permanent
+	Permanent bool   `json:"permanent,omitempty"` // the job has returned an error of backoff.Permanent
+	Request   string `json:"request,omitempty"`   // of a manual run the ID of the request that asked for it
+	Author    string `json:"author,omitempty"`    // of a manual run who has asked for it
 
 	Sequence uint64 `json:"sequence"`         // grows over the entries of a job
 	Number   uint64 `json:"number,omitempty"` // of the commit that claimed the attempt: with Token, the claim's name
@@ -55,11 +57,16 @@ func (e *Entry) check(job string) error {
 	e.Tick, e.LastTick = e.Tick.UTC().Truncate(time.Second), e.LastTick.UTC().Truncate(time.Second)
 	e.Started, e.Ended = utc(e.Started), utc(e.Ended)
 	e.Detail, e.Note, e.Replica = clip(e.Detail, maxDetail), clip(e.Note, maxDetail), clip(e.Replica, maxSummary)
+	e.Author = clip(e.Author, maxAuthor)
 	id, attempt := "", 0
+	if err := checkRequestID(e.Request); err != nil {
+		return err
+	}
 	switch e.Outcome {
 	case Skipped:
+		e.Request, e.Author = "", ""
 	case Succeeded, Failed, TimedOut, Cancelled, Interrupted, NotStarted, "":
-		id, attempt = runID(job, e.Tick), max(1, e.Attempt)
+		id, attempt = runID(job, e.Tick, e.Request), max(1, e.Attempt)
 	default:
 		return fmt.Errorf("scheduler: entry of %s has unknown outcome %.40q", job, e.Outcome)
 	}

@@ -84,7 +84,7 @@ func (l *leader) write(now time.Time) error {
 }
 
 // longestLease returns the longest lease of the replicas that are alive.
-func (l *leader) longestLease(ctx context.Context) (longest time.Duration) {
+func (l *leader) longestLease(ctx context.Context) time.Duration {
 	var replicas []store.Replica
 	err := l.ask(ctx, func(ctx context.Context) (err error) {
 		replicas, err = l.book.store.Replicas(ctx, l.book.group)
@@ -93,8 +93,13 @@ func (l *leader) longestLease(ctx context.Context) (longest time.Duration) {
 	if err != nil {
 		return 0
 	}
+	return min(longest(replicas), time.Hour)
+}
+
+// longest returns the longest lease that replicas tell of.
+func longest(replicas []store.Replica) (lease time.Duration) {
 	for _, r := range replicas {
-		longest = max(longest, min(readInfo(r.Info).lease(), time.Hour))
+		lease = max(lease, readInfo(r.Info).lease())
 	}
-	return longest
+	return lease
 }

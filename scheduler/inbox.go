@@ -60,18 +60,24 @@ func (l *leader) apply(ctx context.Context, inbox []store.Record) error {
 			b.delete(store.InboxBucket, r.Key)
 			continue
 		}
-		answer := "done"
-		if m, err := decodeMessage(r.Value); err != nil {
-			answer = clip("refused: "+err.Error(), maxSummary)
+		answer := answerDone
+		m, err := decodeMessage(r.Value)
+		switch {
+		case err != nil:
+			answer = clip(answerRefused+err.Error(), maxSummary)
 			b.log.Warn("message refused", "message", r.Key, "error", err)
-		} else if err := l.act(ctx, m, now); err != nil {
-			return err
+		case m.Kind == kindRequest: // once the ends have been told, and the jobs are known
+			l.requests = append(l.requests, asked{r.Key, m.Request})
+			continue
+		default:
+			if err := l.act(ctx, m, now); err != nil {
+				return err
+			}
 		}
 		b.delete(store.InboxBucket, r.Key)
-		b.seen[r.Key] = now.Unix()
-		b.put(bucketSeen, r.Key, seenRecord{Version: formatVersion, At: now.Unix(), Answer: answer})
+		b.note(r.Key, seenRecord{Answer: answer})
 	}
-	if err := l.forgetSeen(now); err != nil {
+	if err := l.forgetSeen(); err != nil {
 		return err
 	}
 	return b.flush()
@@ -88,10 +94,11 @@ func (l *leader) act(ctx context.Context, m *message, now time.Time) error {
 }
 
 // forgetSeen drops the IDs of messages that were acted on long ago.
-func (l *leader) forgetSeen(now time.Time) error {
+func (l *leader) forgetSeen() error {
 	var old []string
+	limit := l.term.StoreTime().Add(-keepSeen).Unix()
 	for id, at := range l.book.seen {
-		if at < now.Add(-keepSeen).Unix() {
+		if at < limit {
 			old = append(old, id)
 		}
 	}

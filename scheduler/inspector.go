@@ -1,35 +1,38 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
-	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 )
 
-// Inspector reads a group's state from any process, without campaigning; its methods are safe for concurrent use. What it
-// reads may be a moment old.
+// Inspector reads a group's state and sends its leader requests, from any process, without campaigning; its methods are
+// safe for concurrent use, also from inside a job. What it reads may be a moment old.
 type Inspector struct {
-	store store.Store
-	group string
+	store   store.Store
+	group   string
+	author  string
+	lookout lookout
 }
 
-// NewInspector returns an inspector of group. It does no I/O.
-func NewInspector(st store.Store, group string) (*Inspector, error) {
+// NewInspector returns an inspector of group. author is recorded with each request: who asks, such as "ann@laptop", at most
+// 128 bytes; the requests of one author count in the order in which they were made. It does no I/O.
+func NewInspector(st store.Store, group, author string) (*Inspector, error) {
 	if st == nil {
 		return nil, errors.New("scheduler: store is nil")
 	}
 	if err := store.CheckName("group", group); err != nil {
 		return nil, err
 	}
-	return &Inspector{store: st, group: group}, nil
+	if len(author) > maxAuthor || !utf8.ValidString(author) {
+		return nil, fmt.Errorf("scheduler: author %.40q: use at most %d bytes of UTF-8", author, maxAuthor)
+	}
+	return &Inspector{store: st, group: group, author: author}, nil
 }
 
 // Status is a group at one moment.
@@ -39,6 +42,7 @@ type Status struct {
 	Lease    time.Duration   // of the leader; 0 when it is not known
 	Replicas []store.Replica // by ID
 	Jobs     []JobStatus     // by name
+	Paused   *Pause          // of all jobs; nil when only single ones are paused
 	Running  []Entry         // open runs, by run ID; Attempt waits to be started where Replica is empty; Detail says why a record cannot be read
 }
 
@@ -47,11 +51,12 @@ type JobStatus struct {
 	Name    string
 	Spec    string // as it was written
 	Zone    string
-	Next    time.Time // the next tick, which starts up to the job's Jitter later; zero where the schedule is foreign or cannot be read, and while nobody owns the job
+	Next    time.Time // the next tick, which starts up to the job's Jitter later; zero where the schedule is foreign or cannot be read, and while the job is paused or nobody owns it
 	Last    *Entry    // the newest attempt that has ended; Detail is clipped
 	Skipped *Entry    // the newest history entry, where it is ticks that were skipped
 	Unowned time.Time // since when no leader's binary has had the job; zero when it is owned
 	Problem string    // why the leader cannot schedule it
+	Paused  *Pause    // of this job or of all; nil when it is not paused
 
 	Watermark time.Time // the last tick that has been dealt with
 	Overdue   time.Time // the first tick after it, when it has been due for more than 5 s and no run of the job is open; else zero
@@ -79,11 +84,16 @@ func (i *Inspector) Status(ctx context.Context) (Status, error) {
 		}
 	}
 	now := world.From(ctx).Wall()
+	group, err := i.steering(ctx)
+	if err != nil {
+		return st, err
+	}
+	st.Paused = group.view(now)
 	for r, err := range i.store.Read(ctx, i.group, nil, bucketJob) {
 		if err != nil {
 			return st, fmt.Errorf("scheduler: jobs of %s: %w", i.group, err)
 		}
-		st.Jobs = append(st.Jobs, jobStatus(r, now))
+		st.Jobs = append(st.Jobs, jobStatus(r, group, now))
 	}
 	for r, err := range i.store.Read(ctx, i.group, nil, bucketRun) {
 		if err != nil {
@@ -117,7 +127,23 @@ func runStatus(r store.Record) Entry {
 	return e
 }
 
-func jobStatus(r store.Record, now time.Time) JobStatus {
+// steering reads the newest pause or resume of the group; nil where there was none, or it cannot be read.
+func (i *Inspector) steering(ctx context.Context) (*steering, error) {
+	for r, err := range i.store.Read(ctx, i.group, nil, bucketLedger) {
+		if err != nil {
+			return nil, fmt.Errorf("scheduler: ledger of %s: %w", i.group, err)
+		}
+		if r.Key != groupKey {
+			continue
+		}
+		if rec, err := decodeGroup(r.Value); err == nil {
+			return &rec.Steering, nil
+		}
+	}
+	return nil, nil
+}
+
+func jobStatus(r store.Record, group *steering, now time.Time) JobStatus {
 	rec, err := decodeJob(r)
 	if err != nil {
 		return JobStatus{Name: r.Key, Problem: err.Error()}
@@ -126,7 +152,10 @@ func jobStatus(r store.Record, now time.Time) JobStatus {
 	if rec.Unowned != 0 {
 		j.Unowned = time.Unix(rec.Unowned, 0).UTC()
 	}
-	if table := rec.table(); table != nil && j.Problem == "" && rec.Unowned == 0 {
+	if j.Paused = rec.Steering.view(now); j.Paused == nil {
+		j.Paused = group.view(now)
+	}
+	if table := rec.table(); table != nil && j.Problem == "" && j.Paused == nil && rec.Unowned == 0 {
 		delay := jitter{job: r.Key, most: time.Duration(rec.Jitter), table: table}
 		j.Next = table.next(later(j.Watermark, delay.newest(j.Watermark, now)))
 		if first := table.next(j.Watermark); !first.IsZero() && now.Sub(delay.due(first)) > overdueAfter {
@@ -134,65 +163,4 @@ func jobStatus(r store.Record, now time.Time) JobStatus {
 		}
 	}
 	return j
-}
-
-// History yields ended attempts and skipped ticks, newest first: of one job, or with an empty name of all. A job that the
-// ledger does not know is ErrUnknownJob. Entries that cannot be read are left out; an error at the end says which.
-func (i *Inspector) History(ctx context.Context, job string) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		entries, err := i.history(ctx, job)
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-		if err != nil {
-			yield(Entry{}, err)
-		}
-	}
-}
-
-func (i *Inspector) history(ctx context.Context, job string) ([]Entry, error) {
-	rings := make(map[string]*jobRecord)
-	for r, err := range i.store.Read(ctx, i.group, nil, bucketJob) {
-		if err != nil {
-			return nil, fmt.Errorf("scheduler: jobs of %s: %w", i.group, err)
-		}
-		if job != "" && r.Key != job || store.CheckName("job", r.Key) != nil {
-			continue
-		}
-		rec, err := decodeJob(r)
-		if err != nil {
-			rec = nil // Status says so; what it has done can be read all the same
-		}
-		rings[r.Key] = rec
-	}
-	if _, known := rings[job]; job != "" && !known {
-		return nil, fmt.Errorf("%w: %q in group %q", ErrUnknownJob, job, i.group)
-	}
-	var all []Entry
-	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(rings)) {
-		for r, err := range i.store.Read(ctx, i.group, nil, historyBucket(name)) {
-			if err != nil {
-				return nil, fmt.Errorf("scheduler: history of %s: %w", name, err)
-			}
-			e, err := decodeEntry(name, r)
-			if err != nil {
-				problems = append(problems, fmt.Errorf("history of %s, %s: %w", name, r.Key, err))
-				continue
-			}
-			// A ring that was larger once still holds older entries.
-			if ring := rings[name]; ring == nil || e.Sequence+uint64(ring.Ring) > ring.Sequence {
-				all = append(all, *e)
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b Entry) int {
-		if job != "" {
-			return cmp.Compare(b.Sequence, a.Sequence)
-		}
-		return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(a.Job, b.Job), cmp.Compare(b.Sequence, a.Sequence))
-	})
-	return all, errors.Join(problems...)
 }

@@ -14,16 +14,16 @@ import (
 )
 
 func TestNewInspectorChecksItsArguments(t *testing.T) {
-	if _, err := NewInspector(nil, "g"); err == nil {
+	if _, err := NewInspector(nil, "g", "ann"); err == nil {
 		t.Error("without a store")
 	}
-	if _, err := NewInspector(memstore.New(), "a b"); err == nil {
+	if _, err := NewInspector(memstore.New(), "a b", "ann"); err == nil {
 		t.Error("with an impossible group")
 	}
 }
 
 func TestStatusOfAnEmptyGroup(t *testing.T) {
-	in, err := NewInspector(memstore.New(), "g")
+	in, err := NewInspector(memstore.New(), "g", "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestHistoryOfAllJobs(t *testing.T) {
 			"a@2000-01-01T00:00:02Z", "b@2000-01-01T00:00:03Z", "a@2000-01-01T00:00:04Z", "b@2000-01-01T00:00:06Z",
 			"a@2000-01-01T00:00:06Z",
 		})
-		in, err := NewInspector(c.store, "g")
+		in, err := NewInspector(c.store, "g", "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestInspectorReadsWhatItCan(t *testing.T) {
 				RunID: "broken@2000-01-01T00:00:00Z", Job: "broken", Tick: day2000(), Attempt: 1, Ticks: 1, Outcome: Failed,
 			}})},
 			store.Change{Bucket: bucketRun, Key: "broken@x", Value: []byte("garbage")})
-		in, err := NewInspector(c.store, "g")
+		in, err := NewInspector(c.store, "g", "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestInspectorSaysWhatFails(t *testing.T) {
 		return fate{}
 	})
 	st := memstore.New()
-	in, err := NewInspector(&line.Line{Store: st, Replica: "i", Carrier: s}, "g")
+	in, err := NewInspector(&line.Line{Store: st, Replica: "i", Carrier: s}, "g", "ann")
 	if err != nil {
 		t.Fatal(err)
 	}

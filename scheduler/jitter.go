@@ -23,7 +23,7 @@ func (x jitter) due(tick time.Time) time.Time {
 	if next := x.table.next(tick); !next.IsZero() {
 		most = min(most, next.Sub(tick)-1)
 	}
-	return tick.Add(spread(runID(x.job, tick), most))
+	return tick.Add(spread(runID(x.job, tick, ""), most))
 }
 
 // newest returns the last tick after after that is due at until, or the zero time.

@@ -71,19 +71,27 @@ type Run struct {
 	Reason  Reason
 	Token   uint64 // the fencing token of the term that claimed this attempt
 	Replica string // the ID of the replica that executes it
+	Request string // the ID of the request that asked for it; empty for a tick
 
 	valid func() bool
 }
 
-// ID returns "job@tick", the same for every attempt: the key for idempotent work.
-func (r Run) ID() string { return runID(r.Job, r.Tick) }
+// ID returns "job@tick", or "job@tick+request" of a manual run, the same for every attempt: the key for idempotent work.
+func (r Run) ID() string { return runID(r.Job, r.Tick, r.Request) }
 
 // Valid reports whether nobody else can have taken this run over: whether its replica's session certainly lives. It
 // compares clocks and does no I/O: ask right before a side effect. It says nothing of Timeout and grace, which end only the
 // context.
 func (r Run) Valid() bool { return r.valid != nil && r.valid() }
 
-func runID(job string, tick time.Time) string { return job + "@" + tick.UTC().Format(time.RFC3339) }
+// runID names the run of a tick, or with a request's ID a manual run as of that tick.
+func runID(job string, tick time.Time, request string) string {
+	id := job + "@" + tick.UTC().Format(time.RFC3339)
+	if request != "" {
+		id += "+" + request
+	}
+	return id
+}
 
 // Reason says why an attempt was started.
 type Reason string
@@ -93,6 +101,7 @@ const (
 	ReasonSchedule Reason = "schedule"
 	ReasonCatchUp  Reason = "catch-up" // the tick fell due before this term began, or is not the newest due
 	ReasonRetry    Reason = "retry"    // the attempt before failed or timed out
+	ReasonManual   Reason = "manual"   // somebody has asked for it
 	ReasonRerun    Reason = "rerun"    // the attempt before was interrupted
 )
 

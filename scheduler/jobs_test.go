@@ -194,7 +194,7 @@ func TestUnownedJobs(t *testing.T) {
 
 func status(t *testing.T, c *cluster) Status {
 	t.Helper()
-	in, err := NewInspector(c.store, "g")
+	in, err := NewInspector(c.store, "g", "ann")
 	if err != nil {
 		t.Fatal(err)
 	}

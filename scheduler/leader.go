@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -30,6 +31,7 @@ type leader struct {
 	book      *book
 	agenda    agenda
 	waiting   map[*jobState]bool
+	requests  []asked // that were read from the inbox
 
 	start   time.Time // of the term
 	found   position  // how far the ledger had got before it
@@ -111,6 +113,7 @@ func (s *Scheduler) newLeader(term *election.Term) *leader {
 			jobs:  make(map[string]*jobState),
 			runs:  make(map[string]*runRecord),
 			seen:  make(map[string]int64),
+			asked: make(map[string]json.RawMessage),
 		},
 	}
 	l.start = l.now()
@@ -181,6 +184,9 @@ func (l *leader) step(ctx context.Context) error {
 	if err := l.adopt(now); err != nil {
 		return err
 	}
+	if err := l.answer(); err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -211,7 +217,7 @@ func (l *leader) sleep() time.Duration {
 	}
 	for _, rec := range l.book.runs {
 		switch wait := rec.NotBefore.Sub(now); {
-		case !l.restartable(rec):
+		case !l.restartable(rec) || l.held(rec):
 		case wait > 0:
 			d = min(d, wait)
 		case l.free() > 0: // else an end will ring the bell

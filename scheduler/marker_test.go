@@ -27,7 +27,7 @@ func TestMarkerThatCannotBeReadIsMadeAgain(t *testing.T) {
 		if got := c.records(bucketLedger)[markerKey]; !strings.HasPrefix(got, "{") {
 			t.Errorf("the marker is %q", got)
 		}
-		if !strings.Contains(c.log(), "the ledger's marker cannot be read") {
+		if !strings.Contains(c.log(), "a record of the ledger cannot be read") {
 			t.Error("the log does not say it")
 		}
 	})

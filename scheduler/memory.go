@@ -48,6 +48,16 @@ func (m *memory) learn(at position, changes []store.Change) {
 			in = m.kept.Jobs
 		case bucketRun:
 			in = m.kept.Runs
+		case bucketSeen:
+			if rec, err := decodeSeen(c.Value); !c.Delete && (err != nil || rec.Verb == "") {
+				continue // an end is known by its run
+			}
+			in = m.kept.Asked
+		case bucketLedger:
+			if c.Key == groupKey {
+				m.kept.Group = c.Value
+			}
+			continue
 		default:
 			continue
 		}
@@ -81,7 +91,7 @@ func (m *memory) all() *recall {
 		return nil
 	}
 	r := *m.kept
-	r.Jobs, r.Runs = maps.Clone(r.Jobs), maps.Clone(r.Runs)
+	r.Jobs, r.Runs, r.Asked = maps.Clone(r.Jobs), maps.Clone(r.Runs), maps.Clone(r.Asked)
 	return &r
 }
 
@@ -117,7 +127,7 @@ func (m *memory) messages(newID func() string) []part {
 func newRecall(at position) *recall {
 	return &recall{
 		Token: at.token, Number: at.number,
-		Jobs: make(map[string]json.RawMessage), Runs: make(map[string]json.RawMessage),
+		Jobs: make(map[string]json.RawMessage), Runs: make(map[string]json.RawMessage), Asked: make(map[string]json.RawMessage),
 	}
 }
 
@@ -142,14 +152,20 @@ func (r *recall) parts() []*recall {
 		room(len(name) + len(r.Jobs[name]))
 		part.Jobs[name] = r.Jobs[name]
 	}
+	room(len(r.Group))
+	part.Group = r.Group
+	for _, id := range slices.Sorted(maps.Keys(r.Asked)) {
+		room(len(id) + len(r.Asked[id]))
+		part.Asked[id] = r.Asked[id]
+	}
 	return parts
 }
 
 // position is what the memory reached to.
 func (r *recall) position() position { return position{r.Token, r.Number} }
 
-// merge brings another memory in: the later watermark of a job counts, and the open runs of whoever remembers most: an
-// older memory holds runs that have ended since.
+// merge brings another memory in: the later watermark of a job counts, its newest pause or resume, and the open runs of
+// whoever remembers most: an older memory holds runs that have ended since.
 func (r *recall) merge(other *recall) {
 	for name, value := range other.Jobs {
 		theirs, err := decodeJob(store.Record{Key: name, Value: value})
@@ -157,10 +173,18 @@ func (r *recall) merge(other *recall) {
 			continue
 		}
 		mine, err := decodeJob(store.Record{Key: name, Value: r.Jobs[name]})
-		if err != nil || mine.Watermark < theirs.Watermark {
+		if err != nil {
 			r.Jobs[name] = value
+			continue
 		}
+		steering := newer(mine.Steering, theirs.Steering)
+		if mine.Watermark < theirs.Watermark {
+			mine = theirs
+		}
+		mine.Steering = steering
+		r.Jobs[name] = encode(mine)
 	}
+	r.mergeGroup(other)
 	switch {
 	case r.position().before(other.position()):
 		r.Token, r.Number = other.Token, other.Number
@@ -168,5 +192,23 @@ func (r *recall) merge(other *recall) {
 		maps.Copy(r.Runs, other.Runs)
 	case r.position() == other.position():
 		maps.Copy(r.Runs, other.Runs)
+	}
+}
+
+// mergeGroup brings in what another memory knows of the group as a whole, and of requests.
+func (r *recall) mergeGroup(other *recall) {
+	if theirs, err := decodeGroup(other.Group); err == nil {
+		mine, err := decodeGroup(r.Group)
+		if err != nil || newer(&mine.Steering, &theirs.Steering) == &theirs.Steering {
+			r.Group = other.Group
+		}
+	}
+	if r.Asked == nil {
+		r.Asked = make(map[string]json.RawMessage, len(other.Asked))
+	}
+	for id, value := range other.Asked {
+		if r.Asked[id] == nil || r.position().before(other.position()) {
+			r.Asked[id] = value
+		}
 	}
 }

@@ -9,16 +9,18 @@ import (
 
 // The kinds of messages.
 const (
-	kindEnd    = "end"    // a run has ended, or was never started
-	kindMemory = "memory" // what a replica that has led remembers of a ledger that has lost records
+	kindEnd     = "end"     // a run has ended, or was never started
+	kindMemory  = "memory"  // what a replica that has led remembers of a ledger that has lost records
+	kindRequest = "request" // something is asked of the leader
 )
 
-// message is what a replica that does not lead tells the leader through the inbox.
+// message is what others tell or ask the leader through the inbox.
 type message struct {
 	Version int     `json:"v"`
 	Kind    string  `json:"kind"`
 	End     *Entry  `json:"end,omitempty"`
 	Memory  *recall `json:"memory,omitempty"`
+	Request *order  `json:"request,omitempty"`
 }
 
 // recall is a part of a replica's memory.
@@ -27,6 +29,8 @@ type recall struct {
 	Number uint64                     `json:"number"`
 	Jobs   map[string]json.RawMessage `json:"jobs,omitempty"`
 	Runs   map[string]json.RawMessage `json:"runs,omitempty"`
+	Asked  map[string]json.RawMessage `json:"asked,omitempty"` // requests that were acted on
+	Group  json.RawMessage            `json:"group,omitempty"` // record of the group
 	Whole  bool                       `json:"whole,omitempty"` // Runs are all that were open
 }
 
@@ -51,6 +55,10 @@ func decodeMessage(value []byte) (*message, error) {
 		e.Note, e.Sequence = "", 0
 		e.LastTick, e.Ticks = e.Tick, 1
 	case m.Kind == kindMemory && m.Memory != nil:
+	case m.Kind == kindRequest && m.Request != nil:
+		if err := m.Request.check(); err != nil {
+			return nil, err
+		}
 	default:
 		return nil, fmt.Errorf("scheduler: message of unknown kind %.40q", m.Kind)
 	}

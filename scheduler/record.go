@@ -43,6 +43,7 @@ type jobRecord struct {
 	Row       *Entry `json:"row,omitempty"`     // the newest history entry, while further skips may join it
 	Last      *Entry `json:"last,omitempty"`    // the newest attempt that has ended
 
+	Steering  *steering `json:"steering,omitempty"`  // its newest pause or resume
 	OpenUntil time.Time `json:"open_until,omitzero"` // a run was open until then: ticks inside are overlapped, whoever led
 }
 
@@ -66,9 +67,14 @@ type runRecord struct {
 	NotBefore  time.Time `json:"not_before,omitzero"`  // of an attempt that waits
 
 	Cancel *cancelMark `json:"cancel,omitempty"` // the attempt is to end, and none follows
+
+	Request string `json:"request,omitempty"` // of a manual run: the ID of the request that asked for it
+	Author  string `json:"author,omitempty"`  // of a manual run: who has asked
+	Asked   int64  `json:"asked,omitempty"`   // of a manual run: when, Unix seconds
+	Last    *Entry `json:"last,omitempty"`    // of a manual run: its last attempt that has ended
 }
 
-func (r *runRecord) id() string        { return runID(r.Job, r.tick()) }
+func (r *runRecord) id() string        { return runID(r.Job, r.tick(), r.Request) }
 func (r *runRecord) tick() time.Time   { return time.Unix(r.Tick, 0).UTC() }
 func (r *runRecord) claimed() position { return position{r.Token, r.Number} }
 func (r *runRecord) waits() bool       { return r.Replica == "" }
@@ -81,11 +87,12 @@ type claimKey struct {
 	number uint64
 }
 
-// seenRecord is a message that has been acted on.
-type seenRecord struct {
-	Version int    `json:"v"`
-	At      int64  `json:"at"` // Unix seconds, the leader's clock
-	Answer  string `json:"answer,omitempty"`
+// due is when the run was meant to start: a manual one when it was asked for, whatever its tick.
+func (r *runRecord) due() time.Time {
+	if r.Request != "" {
+		return time.Unix(r.Asked, 0).UTC()
+	}
+	return r.tick()
 }
 
 type markerRecord struct {
@@ -136,7 +143,17 @@ func decodeRun(rec store.Record) (*runRecord, error) {
 			return nil, err
 		}
 	}
-	if r.id() != rec.Key || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 || r.Failures < 0 ||
+	if err := checkRequestID(r.Request); err != nil {
+		return nil, err
+	}
+	r.Author = clip(r.Author, maxAuthor)
+	if r.Last != nil {
+		if err := r.Last.check(r.Job); err != nil {
+			return nil, err
+		}
+		r.Last.shorten()
+	}
+	if r.id() != rec.Key || r.Asked < 0 || !r.due().Before(endOfTime) || r.Attempt < 1 || len(r.Reason) > maxReason || r.Interrupts < 0 || r.Failures < 0 ||
 		r.Session < 0 || r.Session > store.MaxDuration.Milliseconds() {
 		return nil, fmt.Errorf("scheduler: run record %.300q has impossible values", rec.Key)
 	}
@@ -164,7 +181,10 @@ func decodeJob(rec store.Record) (*jobRecord, error) {
 		if err := e.check(rec.Key); err != nil {
 			return nil, err
 		}
-		e.Detail, e.Note = clip(e.Detail, maxSummary), clip(e.Note, maxSummary)
+		e.shorten()
+	}
+	if r.Steering != nil {
+		r.Steering.tame()
 	}
 	if r.Ring < 1 || r.Ring > maxHistory || r.Watermark < 0 || r.Jitter < 0 || !r.watermark().Before(endOfTime) ||
 		len(r.Zone) > maxZone || len(r.Spec) > maxSpec || len(r.Key) > 4*maxSpec || strings.ContainsAny(r.Spec, "\n\r") {

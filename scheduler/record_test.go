@@ -64,6 +64,7 @@ func TestMessagesSurviveTheStore(t *testing.T) {
 	}
 	part := newRecall(position{5, 6})
 	part.Jobs["a"], part.Runs[someRun.id()], part.Whole = encode(&someJob), encode(&someRun), true
+	part.Asked["q"], part.Group = encode(seenRecord{Version: formatVersion, Verb: verbPause}), encode(groupRecord{Version: formatVersion})
 	m, err = decodeMessage(encode(message{Version: formatVersion, Kind: kindMemory, Memory: part}))
 	if err != nil || !reflect.DeepEqual(m.Memory, part) {
 		t.Errorf("memory:\n%+v\n%+v\n%v", m.Memory, part, err)
@@ -326,6 +327,10 @@ func FuzzDecodeMessage(f *testing.F) {
 		Runs: map[string]json.RawMessage{someRun.id(): encode(&someRun)},
 	}}))
 	f.Add([]byte(`{"v":1,"kind":"memory","memory":{"jobs":{"a":null},"runs":null}}`))
+	f.Add([]byte(`{"v":1,"kind":"memory","memory":{"asked":{"q":{"v":1,"verb":"pause"}},"group":{"v":1,"steering":{"at":5,"paused":true}}}}`))
+	f.Add(encode(message{Version: formatVersion, Kind: kindRequest, Request: &someOrder}))
+	f.Add([]byte(`{"v":1,"kind":"request","request":{"verb":"cancel","run":"a@2026-11-29T03:00:00Z+q"}}`))
+	f.Add([]byte(`{"v":1,"kind":"request","request":{"verb":"resign","posted":-1}}`))
 	f.Add([]byte(`{"v":1,"kind":"end","end":{"job":"a","run_id":"a@0001-01-01T00:00:00Z","attempt":1,"outcome":"failed","replica":"r"}}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		m, err := decodeMessage(value)
@@ -339,6 +344,9 @@ func FuzzDecodeMessage(f *testing.F) {
 		if m.End != nil && m.Kind == kindEnd && (!reflect.DeepEqual(m.End, again.End) || len(m.End.Detail) > maxDetail) {
 			t.Fatalf("%+v became %+v", m.End, again.End)
 		}
+		if m.Kind == kindRequest && !reflect.DeepEqual(m.Request, again.Request) {
+			t.Fatalf("%+v became %+v", m.Request, again.Request)
+		}
 		if m.Kind == kindMemory {
 			all := newRecall(position{})
 			all.merge(m.Memory)
@@ -351,7 +359,9 @@ func FuzzDecodeMessage(f *testing.F) {
 
 func FuzzDecodeRecords(f *testing.F) {
 	f.Add("a", encode(&someJob))
+	f.Add("a", encode(&steeredJob))
 	f.Add(someRun.id(), encode(&someRun))
+	f.Add(someManual.id(), encode(&someManual))
 	f.Add("a", encode(historyRecord{formatVersion, someEntry}))
 	f.Add("a", encode(historyRecord{formatVersion, someRow}))
 	f.Add("a", []byte(`{"v":1,"row":{},"ring":1}`))

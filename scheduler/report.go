@@ -75,6 +75,8 @@ func entryOf(rec *runRecord) Entry {
 		Token:    rec.Token,
 		Number:   rec.Number,
 		Replica:  rec.Replica,
+		Request:  rec.Request,
+		Author:   rec.Author,
 	}
 }
 

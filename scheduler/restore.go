@@ -29,12 +29,21 @@ func (l *leader) restore(ctx context.Context, from *recall, now time.Time) error
 			j = &jobState{name: name, record: *theirs, index: -1}
 			b.jobs[name] = j
 			b.putJob(j)
-		case j.problem != nil || j.record.Watermark >= theirs.Watermark:
+		case j.problem != nil:
 			continue
 		default:
-			l.raise(j, theirs, now)
+			if s := newer(j.record.Steering, theirs.Steering); s != j.record.Steering {
+				j.record.Steering = s
+				b.putJob(j)
+			}
+			if j.record.Watermark < theirs.Watermark {
+				l.raise(j, theirs, now)
+			}
 		}
 		l.revisit(j)
+	}
+	if err := l.restoreGroup(from); err != nil {
+		return err
 	}
 	if err := l.restoreClaims(ctx, from); err != nil {
 		return err
@@ -42,22 +51,40 @@ func (l *leader) restore(ctx context.Context, from *recall, now time.Time) error
 	return l.closeEnded(from, now)
 }
 
-// raise passes over the ticks that another record of the job says were dealt with.
-func (l *leader) raise(j *jobState, to *jobRecord, now time.Time) {
-	from, until := j.record.watermark(), to.watermark()
-	j.record.Sequence = max(j.record.Sequence, to.Sequence)
-	j.record.Row = nil
-	passed := row{first: from.Add(time.Second), last: until, reason: skipRestored}
-	if table := j.table(); table != nil {
-		if passed.last = table.newest(from, until); !passed.last.IsZero() {
-			passed.first, passed.ticks = table.next(from), table.count(from, until)
+// restoreGroup brings back what is known of the group as a whole, and that requests were acted on.
+func (l *leader) restoreGroup(from *recall) error {
+	b := l.book
+	if rec, err := decodeGroup(from.Group); err == nil {
+		if s := newer(&b.pause, &rec.Steering); *s != b.pause {
+			b.pause = *s
+			b.putGroup()
+			for _, j := range b.sorted() {
+				l.revisit(j)
+			}
 		}
 	}
-	if passed.last.After(from) {
-		l.book.skip(j, passed, now)
+	for _, id := range slices.Sorted(maps.Keys(from.Asked)) {
+		rec, err := decodeSeen(from.Asked[id])
+		if _, known := b.seen[id]; known || err != nil || rec.Verb == "" {
+			continue
+		}
+		if err := b.step(); err != nil {
+			return err
+		}
+		b.seen[id] = rec.At
+		b.put(bucketSeen, id, rec)
+		if b.asked != nil {
+			b.asked[id] = from.Asked[id]
+		}
 	}
-	j.record.Watermark = to.Watermark
-	l.book.putJob(j)
+	return nil
+}
+
+// raise passes over the ticks that another record of the job says were dealt with.
+func (l *leader) raise(j *jobState, to *jobRecord, now time.Time) {
+	j.record.Sequence = max(j.record.Sequence, to.Sequence)
+	j.record.Row = nil
+	l.pass(j, to.watermark(), skipRestored, now)
 }
 
 // restoreClaims brings back the open runs that were claimed after the ledger that this leader has found: their claims were

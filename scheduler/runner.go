@@ -83,6 +83,7 @@ func (r *runner) start(def *definition, rec runRecord, session *election.Session
 			Reason:  rec.Reason,
 			Token:   rec.Token,
 			Replica: rec.Replica,
+			Request: rec.Request,
 			valid:   session.Valid,
 		})
 		entry.Ended = r.world.Wall().UTC()

@@ -30,7 +30,7 @@ func (l *leader) takeReports(ctx context.Context, now time.Time) error {
 func (l *leader) startReruns(ctx context.Context, now time.Time) error {
 	var due []*runRecord
 	for _, rec := range l.book.runs {
-		if l.restartable(rec) && !rec.NotBefore.After(now) {
+		if l.restartable(rec) && !rec.NotBefore.After(now) && !l.held(rec) {
 			due = append(due, rec)
 		}
 	}
@@ -43,7 +43,7 @@ func (l *leader) startReruns(ctx context.Context, now time.Time) error {
 		if l.replaced(j, now) {
 			continue
 		}
-		if rec.Interrupts+rec.Failures > 0 && j.def.late(rec.tick(), now) {
+		if rec.Interrupts+rec.Failures > 0 && j.def.late(rec.due(), now) {
 			if err := l.book.giveUp(ctx, j, rec, olderThanWindow, now); err != nil {
 				return err
 			}
@@ -76,6 +76,21 @@ func (l *leader) replace(ctx context.Context, j *jobState, by, now time.Time) er
 		}
 	}
 	return nil
+}
+
+// held reports whether a manual run has to wait: where runs must not overlap, for the end of those that go on, and for the
+// start of those that were asked for before it.
+func (l *leader) held(rec *runRecord) bool {
+	j := l.book.jobs[rec.Job]
+	if rec.Request == "" || rec.Attempt > 1 || j.def.Overlap == OverlapAllow || j.open == 1 {
+		return false
+	}
+	for _, other := range l.book.openRuns(rec.Job) {
+		if other != rec && (!other.waits() || other.Attempt > 1 || other.id() < rec.id()) {
+			return true
+		}
+	}
+	return false
 }
 
 // restartable reports whether a run waits for its next attempt and this binary has the job.
@@ -124,6 +139,7 @@ func (l *leader) decide(ctx context.Context, j *jobState, now time.Time) error {
 		watermark: j.record.watermark(),
 		openUntil: j.record.OpenUntil,
 		open:      j.open > 0,
+		pausedTo:  pausedTo(now, j.record.Steering, &l.book.pause),
 		free:      l.free(),
 		unowned:   j.reowned,
 	})
@@ -172,7 +188,7 @@ func (l *leader) follow(j *jobState, p plan, now time.Time) error {
 // startTick claims the first attempt of a tick; false when this replica cannot start anything now.
 func (l *leader) startTick(j *jobState, c claim, now time.Time) bool {
 	// A restored ledger may know the run but not the watermark.
-	if _, open := l.book.runs[runID(j.name, c.tick)]; !open {
+	if _, open := l.book.runs[runID(j.name, c.tick, "")]; !open {
 		rec := &runRecord{Job: j.name, Tick: c.tick.Unix(), Attempt: 1, Reason: c.reason}
 		if !l.claim(j, rec, now) {
 			return false

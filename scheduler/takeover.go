@@ -41,14 +41,19 @@ func (l *leader) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	marked, err := b.marked(ctx)
+	group, marked, err := b.foundation(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range seen {
-		rec := new(seenRecord)
-		if err := decode(r.Value, rec); err != nil && errors.Is(err, errVersion) {
+		rec, err := decodeSeen(r.Value)
+		switch {
+		case errors.Is(err, errVersion):
 			return err
+		case err != nil:
+			rec = &seenRecord{At: l.term.StoreTime().Unix()}
+		case rec.Verb != "":
+			b.asked[r.Key] = r.Value
 		}
 		b.seen[r.Key] = rec.At
 	}
@@ -59,12 +64,18 @@ func (l *leader) takeOver(ctx context.Context) error {
 		b.log.Error("the store has lost records; restoring what this replica remembers", "remembered_token", lost.Token,
 			"remembered_number", lost.Number, "found_token", at.token, "found_number", at.number)
 	}
+	if group != nil {
+		b.pause = group.Steering
+	}
 	if !marked {
 		all, err := l.gather(ctx, lost, jobs, runs)
 		if err != nil {
 			return err
 		}
 		jobs, runs, l.found = records(all.Jobs), records(all.Runs), all.position()
+		if err := l.restoreGroup(all); err != nil {
+			return err
+		}
 	}
 	if err := b.load(jobs, runs); err != nil {
 		return err
@@ -100,6 +111,8 @@ func (b *book) remember(read position, m *memory) {
 	}
 	r := newRecall(at)
 	r.Whole = true
+	r.Group = encode(groupRecord{Version: formatVersion, Steering: b.pause})
+	r.Asked, b.asked = b.asked, nil
 	for _, j := range b.sorted() {
 		r.Jobs[j.name] = encode(&j.record)
 	}
@@ -178,25 +191,29 @@ func (l *leader) ask(ctx context.Context, call func(context.Context) error) erro
 	}
 }
 
-// marked reports whether there is a ledger. A marker that cannot be read counts as none: what else there is is kept, and
-// a new one is made once replicas that remember more had their time to say so.
-func (b *book) marked(ctx context.Context) (bool, error) {
+// foundation reads what is known of the group as a whole, nil where that is nothing, and whether there is a ledger. A
+// marker that cannot be read counts as none: what else there is is kept, and a new one is made once replicas that remember
+// more had their time to say so.
+func (b *book) foundation(ctx context.Context) (group *groupRecord, marked bool, err error) {
 	records, err := b.read(ctx, bucketLedger)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	for _, r := range records {
-		if r.Key != markerKey {
-			continue
+		err = nil
+		switch r.Key {
+		case markerKey:
+			err = decode(r.Value, new(markerRecord))
+			marked = err == nil
+		case groupKey:
+			group, err = decodeGroup(r.Value)
 		}
-		err := decode(r.Value, new(markerRecord))
 		if errors.Is(err, errVersion) {
-			return false, fmt.Errorf("record %s of bucket %s: %w", r.Key, bucketLedger, err)
+			return nil, false, fmt.Errorf("record %s of bucket %s: %w", r.Key, bucketLedger, err)
 		}
 		if err != nil {
-			b.log.Error("the ledger's marker cannot be read; another one is made", "bucket", bucketLedger, "key", r.Key, "error", err)
+			b.log.Error("a record of the ledger cannot be read; another one is made", "bucket", bucketLedger, "key", r.Key, "error", err)
 		}
-		return err == nil, nil
 	}
-	return false, nil
+	return group, marked, nil
 }

@@ -51,7 +51,7 @@ func (a *app) ask(ctx context.Context, q *asking, fn func(context.Context, *sche
 	if st.redis == nil {
 		return usagef("--store memory: lives inside of one running cron process; nobody else can look into it")
 	}
-	inspector, err := scheduler.NewInspector(st, q.group)
+	inspector, err := scheduler.NewInspector(st, q.group, "")
 	if err != nil {
 		return usage(err)
 	}

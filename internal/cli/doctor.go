@@ -133,7 +133,7 @@ func (o *opened) examine(ctx context.Context, group string, lease time.Duration)
 
 // examineRecords reads what the scheduler has recorded.
 func (o *opened) examineRecords(ctx context.Context, group string) ([]redisstore.Finding, error) {
-	inspector, err := scheduler.NewInspector(o, group)
+	inspector, err := scheduler.NewInspector(o, group, "")
 	if err != nil {
 		return nil, err
 	}

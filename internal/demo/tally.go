@@ -142,7 +142,7 @@ func (s *show) sum() error {
 
 // interrupted returns the ticks of which the history shows an interrupted attempt.
 func (s *show) interrupted() (map[int64]bool, error) {
-	in, err := scheduler.NewInspector(s.store, s.group)
+	in, err := scheduler.NewInspector(s.store, s.group, "demo")
 	if err != nil {
 		return nil, err
 	}

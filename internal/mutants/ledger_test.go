@@ -166,7 +166,7 @@ var endMutants = []mutant{
 	{
 		name: "success-while-waiting-ignored", rule: "a late success ends the wait for the next attempt",
 		file:   "scheduler/ends.go",
-		old:    "if rec.waits() {\n\t\tb.closeRun(j, rec, now)\n\t} else {",
+		old:    "if rec.waits() {\n\t\tb.sum(rec, e)\n\t\tb.closeRun(j, rec, now)\n\t} else {",
 		new:    "if !rec.waits() {",
 		killer: test("./scheduler", "TestS3LateSuccessEndsTheWaitForTheNextAttempt"),
 	},

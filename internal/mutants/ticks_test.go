@@ -68,8 +68,8 @@ var tickMutants = []mutant{
 	{
 		name: "redefinition-fires-at-once", rule: "a changed job starts from now",
 		file:   "scheduler/adopt.go",
-		old:    "if passed.last.After(from) {\n\t\tb.skip(j, passed, now)\n\t}\n\tl.define(j, def, now)",
-		new:    "l.define(j, def, from)",
+		old:    "l.pass(j, now, skipRedefined, now)\n\tl.define(j, def, now)",
+		new:    "l.define(j, def, j.record.watermark())",
 		killer: test("./scheduler", "TestB36ChangedSpecStartsFromNow"),
 	},
 	{
@@ -119,17 +119,17 @@ var tickMutants = []mutant{
 // lossMutants are faults of what happens when the store has lost records.
 var lossMutants = []mutant{
 	{
-		name: "watermark-moved-back", rule: "a memory never moves a watermark back",
-		file:   "scheduler/restore.go",
-		old:    "case j.problem != nil || j.record.Watermark >= theirs.Watermark:",
-		new:    "case j.problem != nil:",
-		killer: simulation,
+		name: "watermark-moved-back", rule: "no reset moves a watermark back",
+		file:   "scheduler/pause.go",
+		old:    "j.record.Watermark = max(j.record.Watermark, until.Unix())",
+		new:    "j.record.Watermark = until.Unix()",
+		killer: test("./scheduler", "TestS1ResetNeverMovesAWatermarkBack"),
 	},
 	{
 		name: "last-memory-wins", rule: "of several memories the later watermark counts",
 		file:   "scheduler/memory.go",
-		old:    "if err != nil || mine.Watermark < theirs.Watermark {",
-		new:    "if err != nil || mine.Watermark < theirs.Watermark || theirs.Watermark > 0 {",
+		old:    "if mine.Watermark < theirs.Watermark {",
+		new:    "if mine.Watermark < theirs.Watermark || theirs.Watermark > 0 {",
 		killer: test("./scheduler", "TestB57LaterWatermarkCountsInAnyOrder"),
 	},
 	{

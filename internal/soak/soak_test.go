@@ -71,7 +71,7 @@ func newGroup(t *testing.T) *group {
 	g.store = redisstore.New(g.client, nil)
 	t.Cleanup(func() { _ = g.store.Close() })
 	var err error
-	if g.inspect, err = scheduler.NewInspector(g.store, "soak"); err != nil {
+	if g.inspect, err = scheduler.NewInspector(g.store, "soak", "soak"); err != nil {
 		t.Fatal(err)
 	}
 	g.file = filepath.Join(g.dir, "effects")
