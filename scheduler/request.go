@@ -101,9 +101,9 @@ func (i *Inspector) ask(ctx context.Context, o order) (*Request, error) {
 			return r, nil
 		case errors.Is(err, store.ErrFull):
 			return nil, fmt.Errorf("scheduler: %s: nobody has read the messages of %s for long: %w", o.Verb, i.group, err)
-		case definite(err):
+		case store.Definite(err):
 			return nil, fmt.Errorf("scheduler: %s in %s: %w", o.Verb, i.group, err)
-		case time.Since(began) > postTime || !pause(ctx, w.Between(retryMin, retryMax)):
+		case time.Since(began) > postTime || !world.Rest(ctx, w.Between(retryMin, retryMax), nil):
 			return nil, fmt.Errorf("scheduler: %s in %s: it is not known whether the store has it: %w", o.Verb, i.group, err)
 		}
 	}

@@ -50,7 +50,7 @@ func (r *Request) follow(ctx context.Context, end bool) (Entry, error) {
 		if over {
 			return e, err
 		}
-		if !pause(ctx, random.Between(every/2, every)) {
+		if !world.Rest(ctx, random.Between(every/2, every), nil) {
 			return e, fmt.Errorf("scheduler: waiting for the answer to request %s: %w", r.ID, context.Cause(ctx))
 		}
 	}
