@@ -368,13 +368,15 @@ func delays(d *definition, isTick func(time.Time) bool) func(int64) time.Time {
 		for gap = 1; gap < 10_000 && !isTick(time.Unix(sec+int64(gap), 0).UTC()); gap++ {
 		}
 		most := min(d.Jitter, gap*time.Second-1)
-		if most == 0 {
-			return time.Unix(sec, 0)
-		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "j@%s", time.Unix(sec, 0).UTC().Format(time.RFC3339)))
-		first := new(big.Int).SetBytes(sum[:8])
-		return time.Unix(sec, 0).Add(time.Duration(first.Mod(first, big.NewInt(int64(most)+1)).Int64()))
+		return time.Unix(sec, 0).Add(delayOf("j", sec, most))
 	}
+}
+
+// delayOf returns the delay of a tick, of which most is the longest.
+func delayOf(job string, sec int64, most time.Duration) time.Duration {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s@%s", job, time.Unix(sec, 0).UTC().Format(time.RFC3339)))
+	first := new(big.Int).SetBytes(sum[:8])
+	return time.Duration(first.Mod(first, big.NewInt(int64(most)+1)).Int64())
 }
 
 // secondly are schedules with a rule of their own for each second.
