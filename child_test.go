@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type order struct {
 	Group, ID string
 	Lease     time.Duration
 	Rerun     bool
+	Fails     bool // the job fails at once, and is retried
 }
 
 // obey is the main function of such a process.
@@ -96,11 +98,17 @@ func (o order) schedule(st store.Store) error {
 	}
 	job := scheduler.Job{Name: "long", Spec: "* * * * * *", Do: func(ctx context.Context, run scheduler.Run) error {
 		fmt.Println(run.ID())
+		if o.Fails {
+			return errors.New("not yet")
+		}
 		<-ctx.Done()
 		return nil
 	}}
 	if o.Rerun {
 		job.OnInterrupt = scheduler.InterruptRerun
+	}
+	if o.Fails {
+		job.Retry = failing
 	}
 	if err := s.Add(job); err != nil {
 		return err

@@ -17,8 +17,8 @@
 //     interrupted or not started; each tick without an attempt is skipped with a reason: overlap, late, cap, redefined,
 //     unowned, or restored. History says which. Consecutive skips of one job for one reason are one entry.
 //   - S3 An interrupted run is not run again by default; with InterruptRerun it is, as the next attempt of the same tick,
-//     1 s after the first interruption and 2 s after the second, at most 3 attempts, within the window, and never once any
-//     attempt is known to have succeeded.
+//     1 s after the first interruption and 2 s after the second, until its third interruption, within the window, and never
+//     once any attempt is known to have succeeded.
 //   - S4 Every run gets the tick's scheduled time, an identity for idempotency, its attempt, the reason, the fencing token,
 //     Valid, and a context of its own that ends before its replica's session can.
 //   - S5 Stopping hands over at once: the stopping leader starts nothing more and releases the lease; its running jobs go
@@ -44,9 +44,10 @@
 // # A run
 //
 //	        claim committed                    end posted or committed
-//	due ────────────────────▶ claimed ─▶ started ──────────────────────▶ succeeded, failed, timed out
+//	due ────────────────────▶ claimed ─▶ started ──────────────────────▶ succeeded, cancelled
+//	 │                           │          ├──────────────────────────▶ failed, timed out ──▶ next attempt, with Retry
 //	 │                           │          │  its session ends
-//	 │ policy                    │          └──────────────────────────▶ interrupted ──▶ next attempt, with Rerun
+//	 │ policy                    │          └──────────────────────────▶ interrupted ──▶ next attempt, with InterruptRerun
 //	 ▼                           │ its replica says that it never started it
 //	skipped, with a reason       └─────────────────────────────────────▶ not started ──▶ next attempt
 //
@@ -58,9 +59,25 @@
 //
 // Overlap says what becomes of a tick that falls due while a run of its job is open on any replica, CatchUp what becomes of
 // ticks that nobody could start in time (no leader, a store that did not answer, MaxRunning reached), OnInterrupt what
-// comes after an interrupted run. Reasons of skipped ticks: overlap (a run was open), late (CatchUp does not make it up),
+// comes after an interrupted run, and Retry what comes after one that has failed or timed out. Reasons of skipped ticks: overlap (a run was open), late (CatchUp does not make it up),
 // cap (older than the newest CatchUpMax), redefined (the schedule has been changed), unowned (no leader's binary had the
 // job), restored (dealt with before the store lost the records of it).
+//
+// Failures and interruptions are counted apart: with Retry of 3 attempts and InterruptRerun a run has at most 3 attempts that
+// fail and 3 that are interrupted, numbered through. No attempt follows one that has succeeded, was cancelled, or returned an
+// error of backoff.Permanent; none starts later than Window after the tick was due; and where none follows one that has
+// failed, its entry says why. What has failed and when the next attempt may start stand in the ledger: a new leader goes on
+// where the last one was. A leader whose binary lacks the job does not retry it.
+//
+// With OverlapReplace a tick that falls due while a run of its job is open cancels it with ErrReplaced, wherever it is
+// executed: the leader marks the run in the ledger, and its replica looks at the marks at least every third of its lease. The
+// tick waits until the run has ended, however long a job ignores its context; of several that wait the newest starts, and the
+// others are skipped (overlap). A run that is marked gets no other attempt, whatever becomes of it, and one that waits for its
+// next attempt is dropped at once.
+//
+// Jitter delays the start of each tick by a hash of job and tick, the same on every replica, that ends before the next tick.
+// The tick is still named by its scheduled instant; when it is due, late, overlapped or outside the window counts from its
+// delayed start.
 //
 // # Data loss
 //

@@ -10,9 +10,9 @@ import (
 	"github.com/go-singleton/singleton/store"
 )
 
-// Func is a job's work. ctx ends before another replica may take the run over, when Timeout has passed, and when the
-// grace of a stopping replica is nearly over; context.Cause(ctx) says which. An error, a panic and runtime.Goexit are
-// failures of this run alone.
+// Func is a job's work. ctx ends before another replica may take the run over, when Timeout has passed, when the run is
+// cancelled or replaced, and when the grace of a stopping replica is nearly over; context.Cause(ctx) says which. An error, a
+// panic and runtime.Goexit are failures of this run alone. An error of backoff.Permanent (cenkalti/backoff) is not retried.
 type Func func(ctx context.Context, run Run) error
 
 // Job is a named schedule with its work and policies. The zero value of each policy is the documented default.
@@ -25,7 +25,7 @@ type Job struct {
 	Overlap     Overlap           // OverlapDefault
 	CatchUp     CatchUp           // CatchUpLatest
 	CatchUpMax  int               // most ticks that CatchUpAll makes up, the newest; 100
-	Window      time.Duration     // how late a tick may still be made up; 24 h
+	Window      time.Duration     // how late a tick may still be made up, or get another attempt; 24 h
 	OnInterrupt Interrupt         // InterruptRecord
 	Timeout     time.Duration     // of one attempt; 0 is none
 	Retry       Retry             // none
@@ -60,7 +60,7 @@ type Interrupt uint8
 // The interrupt policies.
 const (
 	InterruptRecord Interrupt = iota // record it
-	InterruptRerun                   // record it and start the next attempt of the same tick, at most 3 in all
+	InterruptRerun                   // record it and start the next attempt of the same tick, until the third interruption
 )
 
 // Run is the execution of one tick, handed to the job.

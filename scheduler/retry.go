@@ -9,16 +9,11 @@ import (
 )
 
 // Retry says how a run whose attempt has failed or timed out is tried again: as the next attempt of the same tick, after a
-// delay. The delay and the count stand in the ledger, so that a new leader goes on where the last one was. While it waits
-// the run is open: Overlap says what becomes of ticks that fall due. A job returns an error of backoff.Permanent
-// (cenkalti/backoff) to say that another attempt is of no use. A cancelled attempt is not followed by another, and none
-// starts that would come later than Window after the tick.
-//
-// Attempts that were interrupted do not count here, and those that failed do not count for OnInterrupt: a run with 3
-// attempts here and InterruptRerun has at most 3 that fail and 3 that are interrupted.
+// delay that doubles each time. While it waits the run is open: Overlap says what becomes of ticks that fall due. An error of
+// backoff.Permanent, a cancellation and the end of Window end it. Attempts that were interrupted do not count here.
 type Retry struct {
-	Attempts int           // how many may fail, 1 to 100; 0 and 1 are no retry
-	Delay    time.Duration // before the second attempt, doubled each time; 1 s
+	Attempts int           // how many may fail in all, up to 100; 0 and 1 are no retry
+	Delay    time.Duration // before the second attempt, or up to a tenth more; doubled each time; 1 s
 	MaxDelay time.Duration // 5 min, or Delay where that is longer
 }
 
