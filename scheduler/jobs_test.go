@@ -156,6 +156,41 @@ func TestRemovedJobsGoOnRunning(t *testing.T) {
 	})
 }
 
+func TestReplaceChangesJobsInOneStep(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		r := c.start("r1", nil, Job{Name: "same", Spec: "* * * * * *"}, Job{Name: "changed", Spec: "*/2 * * * * *"},
+			Job{Name: "gone", Spec: "*/2 * * * * *"}, Job{Name: "long", Spec: "*/5 * * * * *", Do: takes(4 * time.Second)})
+		pass(6500 * time.Millisecond)
+		same := Job{Name: "same", Spec: "* * * * * *", Do: work}
+		if err := r.Replace(same, Job{Name: "bad", Spec: "61 * * * * *", Do: work}); err == nil || len(r.Jobs()) != 4 {
+			t.Errorf("a bad job: %v, %d jobs", err, len(r.Jobs()))
+		}
+		if err := r.Replace(same, same); !errors.Is(err, ErrDuplicate) || len(r.Jobs()) != 4 {
+			t.Errorf("a job twice: %v, %d jobs", err, len(r.Jobs()))
+		}
+		for range 5 { // whoever removes them first and adds them again then has them unowned in between
+			if err := r.Replace(same, Job{Name: "changed", Spec: "*/3 * * * * *", Do: work}, Job{Name: "new", Spec: "*/3 * * * * *", Do: work},
+				Job{Name: "long", Spec: "*/5 * * * * *", Do: work, Overlap: OverlapAllow}); err != nil {
+				t.Fatal(err)
+			}
+			pass(100 * time.Millisecond)
+		}
+		pass(4 * time.Second)
+		equal(t, "same", c.history("same"), every(1, 1, 11, "schedule succeeded"))
+		equal(t, "changed", c.history("changed"), []string{
+			"00:00:02#1 schedule succeeded", "00:00:04#1 schedule succeeded", "00:00:06#1 schedule succeeded", "00:00:09#1 schedule succeeded",
+		})
+		equal(t, "new", c.history("new"), []string{"00:00:09#1 schedule succeeded"})
+		equal(t, "long", c.history("long"), []string{"00:00:05#1 schedule succeeded", "00:00:10#1 schedule succeeded"})
+		equal(t, "gone", c.history("gone"), []string{"00:00:02#1 schedule succeeded", "00:00:04#1 schedule succeeded", "00:00:06#1 schedule succeeded"})
+		for _, j := range status(t, c).Jobs {
+			if j.Unowned.IsZero() == (j.Name == "gone") {
+				t.Errorf("%s is unowned since %v", j.Name, j.Unowned)
+			}
+		}
+	})
+}
+
 func TestUnownedJobs(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		mine, other := Job{Name: "mine", Spec: "* * * * * *"}, Job{Name: "other", Spec: "0 * * * * *"}

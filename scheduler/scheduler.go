@@ -91,20 +91,7 @@ func New(st store.Store, cfg Config) (*Scheduler, error) {
 // starts from the moment the leader first sees it. It may be called at any time, also from inside a job; on a leader it
 // takes effect at once.
 func (s *Scheduler) Add(jobs ...Job) error {
-	opts := schedule.Options{Seconds: s.cfg.Seconds, Zone: s.cfg.Zone}
-	var problems []error
-	defs := make(map[string]*definition, len(jobs))
-	for _, j := range jobs {
-		def, err := define(j, opts)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		if defs[j.Name] != nil {
-			problems = append(problems, fmt.Errorf("%w: %q is added twice", ErrDuplicate, j.Name))
-		}
-		defs[j.Name] = def
-	}
+	defs, problems := s.define(jobs)
 	s.mu.Lock()
 	for _, name := range slices.Sorted(maps.Keys(defs)) {
 		if s.jobs[name] != nil {
@@ -120,6 +107,40 @@ func (s *Scheduler) Add(jobs ...Job) error {
 	s.mu.Unlock()
 	s.ring()
 	return nil
+}
+
+// Replace makes jobs the only ones of this replica, in one step, all or none; the error names every problem. Those that
+// it has already keep their place in the ledger as those of another binary would: only ticks that have changed start from
+// now. Those that it has and jobs lacks are removed. Running runs go on as they were started.
+func (s *Scheduler) Replace(jobs ...Job) error {
+	defs, problems := s.define(jobs)
+	if len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	s.mu.Lock()
+	s.jobs = defs
+	s.version++
+	s.mu.Unlock()
+	s.ring()
+	return nil
+}
+
+// define makes jobs ready.
+func (s *Scheduler) define(jobs []Job) (defs map[string]*definition, problems []error) {
+	opts := schedule.Options{Seconds: s.cfg.Seconds, Zone: s.cfg.Zone}
+	defs = make(map[string]*definition, len(jobs))
+	for _, j := range jobs {
+		def, err := define(j, opts)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if defs[j.Name] != nil {
+			problems = append(problems, fmt.Errorf("%w: %q is added twice", ErrDuplicate, j.Name))
+		}
+		defs[j.Name] = def
+	}
+	return defs, problems
 }
 
 // Remove removes a job from this replica; its running run goes on. The ledger keeps the job's watermark and history for a

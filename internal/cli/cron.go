@@ -36,8 +36,10 @@ Each command runs through the job's SHELL in a process group of its own. It find
 SINGLETON_JOB, _TICK, _TICK_UNIX, _RUN_ID, _ATTEMPT, _REASON, _TOKEN, _GROUP and _REPLICA. What it writes goes line by
 line into the log. A run ends with SIGTERM to the whole group, and SIGKILL when that is not enough.
 
-SIGTERM, SIGINT and SIGHUP hand leadership over at once and let running commands end: they get SIGTERM after four fifths of
---grace and SIGKILL at its end. A second signal ends everything now.
+SIGTERM and SIGINT hand leadership over at once and let running commands end: they get SIGTERM after four fifths of --grace
+and SIGKILL at its end. A second signal ends everything now.
+
+The crontab is read again when it has changed, and on SIGHUP. Where anything is wrong with it the jobs stay as they were.
 
 A comment line right above a job that starts with "#:" gives it options:
 
@@ -90,6 +92,7 @@ func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
 	if f.grace <= 0 {
 		return usagef("--grace %s is too short: it must be more than 0", compact(f.grace))
 	}
+	seen := look(path)
 	file, writable, err := f.readCrontab(path)
 	if err != nil {
 		return err
@@ -124,11 +127,14 @@ func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
 	}
 	defer guardian.Close()
 	c := &commands{group: f.group, lease: f.lease, grace: f.grace, log: log, now: now, guardian: guardian}
-	jobs := make([]scheduler.Job, len(file.Jobs))
-	for i, j := range file.Jobs {
-		jobs[i] = schedulerJob(j, c.do(j))
-	}
-	if err := s.Add(jobs...); err != nil {
+	reload := &reloader{path: path, reading: &f.reading, hangups: hangups(), seen: seen, log: log, replace: func(jobs []crontab.Job) error {
+		all := make([]scheduler.Job, len(jobs))
+		for i, j := range jobs {
+			all[i] = schedulerJob(j, c.do(j))
+		}
+		return s.Replace(all...)
+	}}
+	if err := reload.take(file); err != nil {
 		return usage(err)
 	}
 	log.Info("starting", "replica", s.ID(), "store", st.name, "file", path, "jobs", len(file.Jobs), "lease", f.lease)
@@ -136,7 +142,7 @@ func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
 		log.Warn("environment variables that mean nothing; singleton cron --help names the flags", "variables", strings.Join(names, ", "))
 	}
 	tell(log, path, file, writable)
-	r := &replica{group: f.group, lease: f.lease, store: st, scheduler: s, commands: c, kill: kill, leading: leading, log: log}
+	r := &replica{group: f.group, lease: f.lease, store: st, scheduler: s, commands: c, kill: kill, leading: leading, log: log, reloader: reload}
 	return r.run(ctx)
 }
 

@@ -42,6 +42,7 @@ type replica struct {
 	commands  *commands
 	kill      context.CancelFunc // ends all commands
 	leading   *atomic.Bool
+	reloader  *reloader
 	log       *slog.Logger
 }
 
@@ -56,7 +57,7 @@ func follow(leading *atomic.Bool) election.Callbacks {
 // run returns when the scheduler has: after a signal, or with a fault that no retry heals.
 func (r *replica) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, stopSignals()...) // to the end of the process: one more must not cut its last words off
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // to the end of the process: one more must not cut its last words off
 
 	if r.store.redis == nil { // nobody else can have lost anything of a store in memory
 		if err := scheduler.Create(ctx, r.store, r.group); err != nil {
@@ -68,6 +69,7 @@ func (r *replica) run(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	watchers.Go(func() { watchHealth(watching, r.scheduler.Check, r.lease, r.log) })
+	watchers.Go(func() { r.reloader.watch(watching) })
 	watchers.Go(func() { r.store.complain(watching, r.group, r.lease, r.log) })
 	if os.Getpid() == 1 { // of a container: nobody else reaps orphans
 		watchers.Go(func() { procgroup.ReapOrphans(watching) })
@@ -86,15 +88,6 @@ func (r *replica) run(ctx context.Context) error {
 		r.log.Info("stopped")
 	}
 	return err
-}
-
-// stopSignals are what ends a replica politely. A closed terminal is a reason to hand over, too, unless nohup(1) says no.
-func stopSignals() []os.Signal {
-	stop := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		stop = append(stop, syscall.SIGHUP)
-	}
-	return stop
 }
 
 // await waits for the scheduler's end and hands signals on: the first stops it, the second does not wait for commands.

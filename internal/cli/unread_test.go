@@ -68,15 +68,3 @@ func TestALogThatNobodyReadsStopsNothing(t *testing.T) {
 		})
 	}
 }
-
-func TestAClosedTerminalHandsOver(t *testing.T) {
-	t.Parallel()
-	p := start(t, nil, "cron", "--group", "g", "--store", "memory:", write(t, "jobs.cron", "@daily true\n"))
-	p.await("msg=elected")
-	p.signal(syscall.SIGHUP)
-	if code := p.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	p.await("stopping; ", "signal=hangup")
-	p.await("msg=stopped")
-}

@@ -42,6 +42,12 @@ type Job struct {
 	Policies
 }
 
+// Same reports whether other says the same of a job, wherever in its file.
+func (j Job) Same(other Job) bool {
+	return j.Name == other.Name && j.Spec == other.Spec && j.Zone.String() == other.Zone.String() && j.Command == other.Command &&
+		j.Shell == other.Shell && slices.Equal(j.Env, other.Env) && j.Policies == other.Policies
+}
+
 // Parse reads a file; name is for messages only. When anything is wrong with the file the error is an *Errors, and
 // nothing of the file is returned; any other error is about opts. A file without jobs is no error.
 func Parse(name string, data []byte, opts Options) (*File, error) {
