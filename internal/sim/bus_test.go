@@ -225,11 +225,9 @@ func (r carrier) wait(what string) {
 func (r carrier) send(c line.Call, deliver func(context.Context) (any, error), answers chan<- answer) {
 	b, n, name := r.bus, r.node, r.trace.callName(c)
 	f := r.fate(n, c)
-	switch {
-	case f.fault != "":
+	b.trace.note(true, n.name, "sends", name, content(c))
+	if f.fault != "" {
 		b.trace.note(false, n.name+"'s "+name+":", f.fault)
-	default:
-		b.trace.note(true, n.name, "sends", name)
 	}
 	reply := func(a answer) {
 		b.trace.note(true, n.name, "hears of", name)

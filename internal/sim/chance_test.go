@@ -180,11 +180,9 @@ func (c *chance) harm(n *node, harm string) {
 		c.stop(n)
 		c.replace(n)
 	case "pause":
-		say("%s pauses for %v", n.name, long)
-		n.paused = time.Now().Add(long)
+		c.pause(n, long)
 	case "cut":
-		say("%s is cut off for %v", n.name, long)
-		n.cut = time.Now().Add(long)
+		c.cutOff(n, long)
 	case "outage":
 		say("the store cannot be reached for %v", long)
 		c.outage = time.Now().Add(long)
@@ -199,9 +197,7 @@ func (c *chance) harm(n *node, harm string) {
 		say("%s gets all jobs", n.name)
 		c.addAll(n)
 	case "clock":
-		off := b.between(-20*time.Second, 20*time.Second)
-		say("%s's wall clock jumps to %v off", n.name, off)
-		n.setClock(off, 0)
+		c.jump(n, b.between(-20*time.Second, 20*time.Second))
 	case "skew":
 		rate := b.rand.Float64()*0.1 - 0.05
 		say("%s's wall clock goes %.1f %% fast", n.name, 100*rate)
@@ -278,22 +274,16 @@ func (c *chance) lose(wipe bool, before *node, restore func()) {
 	if c.over {
 		return
 	}
-	if wipe {
-		c.trace.say("the store is wiped")
+	switch {
+	case wipe:
 		c.faults["wipe"]++
-		c.lost = time.Now()
-		c.store.Wipe()
-	} else {
-		if before == nil || c.leader() != before {
-			return // the lease that the store would remember is another
-		}
-		c.trace.say("the store loses its newest records")
+		c.wipe()
+	case before != nil && c.leader() == before: // else the lease that the store would remember is another
 		c.faults["truncation"]++
-		c.lost = time.Now()
+		c.trace.say("the store loses its newest records")
 		restore()
+		c.forgotten()
 	}
-	c.leases.reload(c.store, c.storeNow())
-	c.ledger.reload(c.store)
 }
 
 // gone is a context that has ended.

@@ -16,22 +16,25 @@ import (
 func (t *trace) callName(c line.Call) string {
 	switch c.Op {
 	case "commit":
-		h := fnv.New64a()
-		for _, change := range c.Changes {
-			fmt.Fprint(h, change.Bucket, " ", change.Key, " ", change.Delete, " ")
-			h.Write([]byte(steady(string(change.Value))))
-		}
-		return "commit " + strconv.FormatUint(c.Number, 10) + " of " + t.term(c.Lease.Token) + " [" + strconv.FormatUint(h.Sum64(), 36) + "]"
+		return "commit " + strconv.FormatUint(c.Number, 10) + " of " + t.term(c.Lease.Token)
 	case "renew":
 		return "renewal of " + t.term(c.Lease.Token)
-	case "post":
-		h := fnv.New64a()
-		h.Write([]byte(steady(string(c.Message))))
-		return "post [" + strconv.FormatUint(h.Sum64(), 36) + "]"
-	case "acquire", "release":
+	case "acquire", "release", "post", "join":
 		return c.Op
 	}
-	return c.Op + " " + c.About
+	return strings.TrimSpace(c.Op + " " + c.About)
+}
+
+// content is what a call brings to the store, in short.
+func content(c line.Call) string {
+	h := fnv.New64a()
+	fmt.Fprint(h, c.About, c.Session, c.Candidate.TTL, c.Candidate.Session, c.Candidate.Start, c.Candidate.Floor)
+	for _, change := range c.Changes {
+		fmt.Fprint(h, change.Bucket, " ", change.Key, " ", change.Delete, " ")
+		h.Write([]byte(steady(string(change.Value))))
+	}
+	h.Write([]byte(steady(string(c.Message))))
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // digest says what a call was answered.

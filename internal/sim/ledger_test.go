@@ -200,7 +200,9 @@ func (c *commit) entry(job string, ch store.Change) {
 		c.fail("%s records the end of an attempt that was never claimed: %+v", c.name, e)
 	}
 	if old == nil {
-		c.tell(fmt.Sprintf("%s (attempt %d): %s %s", brief(e.RunID), e.Attempt, e.Outcome, firstLine(e.Detail)))
+		c.tell(fmt.Sprintf("%s (attempt %d): %s", brief(e.RunID), e.Attempt, e.Outcome) + because(e.Detail))
+	} else if e.Note != old.Note {
+		c.tell(fmt.Sprintf("%s (attempt %d), a note: %s", brief(e.RunID), e.Attempt, firstLine(e.Note)))
 	}
 }
 
@@ -399,6 +401,14 @@ func (l *ledger) settled(now time.Time, slack time.Duration) {
 			l.fail("%s is still open", id)
 		}
 	}
+}
+
+// because is what a reader is told of a reason.
+func because(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + firstLine(s) + ")"
 }
 
 func firstLine(s string) string {

@@ -94,7 +94,9 @@ func (s *scene) begin(release int) *node {
 		s.t.Fatal(err)
 	}
 	n.Scheduler = sched
-	s.trace.say("%s begins, release %d", n.name, n.release)
+	if s.trace.say("%s begins", n.name); release > 0 {
+		s.trace.say("%s is of release %d", n.name, release)
+	}
 	for _, j := range s.jobs {
 		if !s.lacks(n, j) {
 			s.add(n, j)
@@ -148,6 +150,24 @@ func (s *scene) kill(n *node) {
 func (s *scene) stop(n *node) {
 	n.cancel()
 	s.nodes = slices.DeleteFunc(s.nodes, func(m *node) bool { return m == n })
+}
+
+// pause lets a process stand still.
+func (s *scene) pause(n *node, d time.Duration) {
+	s.trace.say("%s pauses for %v", n.name, d)
+	n.paused = time.Now().Add(d)
+}
+
+// cutOff lets nothing of a process reach the store.
+func (s *scene) cutOff(n *node, d time.Duration) {
+	s.trace.say("%s is cut off for %v", n.name, d)
+	n.cut = time.Now().Add(d)
+}
+
+// jump puts a process's wall clock off.
+func (s *scene) jump(n *node, off time.Duration) {
+	s.trace.say("%s's wall clock jumps to %v off", n.name, off)
+	n.setClock(off, 0)
 }
 
 // stopped judges how a process has ended.

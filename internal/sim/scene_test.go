@@ -64,6 +64,11 @@ func newScene(t *testing.T, seed uint64, keep bool) *scene {
 	s.leases = newLeases(s.fail)
 	s.ledger = newLedger(s.jobs, s.fail)
 	s.ledger.term = s.trace.term
+	if keep {
+		s.ledger.tell = func(text string) {
+			s.trace.kept = append(s.trace.kept, traceLine{time.Now(), "  ledger: " + text, false})
+		}
+	}
 	s.ledger.session = func(replica string) int { return s.leases.births[replica] }
 	return s
 }
@@ -92,6 +97,9 @@ func (s *scene) arrive(n *node, c line.Call, name string, deliver func(context.C
 	}
 	token, number, _ := s.store.Position(ctx, group)
 	v, err := deliver(ctx)
+	if c.Op == "acquire" && err == nil {
+		s.trace.elected(v.(store.Lease).Token)
+	}
 	s.trace.note(true, name, "of", n.name, "arrives:", s.trace.digest(v, err))
 	s.leases.observe(c, v, err, s.storeNow())
 	if c.Op == "acquire" && err == nil {
@@ -110,6 +118,20 @@ func (s *scene) arrive(n *node, c line.Call, name string, deliver func(context.C
 		s.kill(n)
 	}
 	return v, err
+}
+
+// wipe has the store forget everything.
+func (s *scene) wipe() {
+	s.trace.say("the store is wiped")
+	s.store.Wipe()
+	s.forgotten()
+}
+
+// forgotten follows a store that has lost records.
+func (s *scene) forgotten() {
+	s.lost = time.Now()
+	s.leases.reload(s.store, s.storeNow())
+	s.ledger.reload(s.store)
 }
 
 // look returns when a lease or a session ends on which something may live.

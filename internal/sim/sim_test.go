@@ -19,7 +19,7 @@ import (
 
 var (
 	firstSeed = flag.Uint64("sim.first", 1, "first seed of TestSimulation")
-	seeds     = flag.Uint64("sim.seeds", 16, "how many seeds TestSimulation takes")
+	seeds     = flag.Uint64("sim.seeds", 40, "how many seeds TestSimulation takes")
 	long      = flag.Duration("sim.for", 10*time.Minute, "virtual time of each seed")
 	logAll    = flag.Bool("sim.log", false, "print all that happens in a seed that fails, from its beginning, also what is routine")
 	traceTo   = flag.String("sim.trace", "", "write all that happens in the last seed to this file")
@@ -65,11 +65,6 @@ func newChance(t *testing.T, seed uint64, keep bool) *chance {
 	c.lease = leases[draw(seed, "lease")%uint64(len(leases))] * time.Second
 	c.grace = c.lease + time.Second
 	c.lossy = draw(seed, "lossy")%3 == 0
-	if keep {
-		c.ledger.tell = func(text string) {
-			c.trace.kept = append(c.trace.kept, traceLine{time.Now(), "  ledger: " + text, false})
-		}
-	}
 	return c
 }
 
@@ -104,6 +99,23 @@ func (c *chance) play(long time.Duration) {
 	}
 	if c.sound() && (len(c.started) < 100 || c.leases.grants < 3 || faults < 10) {
 		c.fail("%d starts, %d terms and %d faults prove little", len(c.started), c.leases.grants, faults)
+	}
+}
+
+// precise is the layout of the time in what is printed of a seed.
+const precise = "15:04:05.000"
+
+// TestSimulationIsReplayed plays seeds again and again, on one processor and on several: everything must be as it was.
+func TestSimulationIsReplayed(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, seed := range []uint64{1, 2, 7} {
+		want := play(t, seed, false)
+		for _, n := range []int{1, 2, 4} {
+			runtime.GOMAXPROCS(n)
+			if got := play(t, seed, false); got.hash != want.hash {
+				t.Errorf("seed %d has hash %x, and on %d processors %x", seed, want.hash, n, got.hash)
+			}
+		}
 	}
 }
 
@@ -192,7 +204,7 @@ func (r *results) report(t *testing.T) {
 		len(r.done), *firstSeed, all.hash, steps, starts, terms, commits, sum, strings.Join(list, ", "), time.Since(r.begun).Round(time.Second/10))
 	if *traceTo != "" {
 		o := play(t, *firstSeed+*seeds-1, true)
-		if err := os.WriteFile(*traceTo, []byte(o.trace.tail(time.Time{}, true)), 0o644); err != nil {
+		if err := os.WriteFile(*traceTo, []byte(o.trace.tail(time.Time{}, precise, true)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +218,7 @@ func explain(t *testing.T, o outcome) {
 	if *logAll {
 		from = time.Time{}
 	}
-	t.Errorf("seed %d:\n%s\n%s\nagain: make sim FIRST=%d SEEDS=1", o.seed, again.trace.tail(from, *logAll), strings.Join(o.failures, "\n"), o.seed)
+	t.Errorf("seed %d:\n%s\n%s\nagain: make sim FIRST=%d SEEDS=1", o.seed, again.trace.tail(from, precise, *logAll), strings.Join(o.failures, "\n"), o.seed)
 	if again.hash != o.hash {
 		t.Errorf("seed %d did not happen again as it was: hash %x, then %x", o.seed, o.hash, again.hash)
 	}

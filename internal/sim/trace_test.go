@@ -60,12 +60,17 @@ func (t *trace) term(token uint64) string {
 	if token == 0 {
 		return "no term"
 	}
-	n, known := t.terms[token]
-	if !known {
-		n = len(t.terms) + 1
-		t.terms[token] = n
+	if n, known := t.terms[token]; known {
+		return "term " + strconv.Itoa(n)
 	}
-	return "term " + strconv.Itoa(n)
+	return "token " + strconv.FormatUint(token, 10)
+}
+
+// elected numbers a term.
+func (t *trace) elected(token uint64) {
+	if _, known := t.terms[token]; !known {
+		t.terms[token] = len(t.terms) + 1
+	}
 }
 
 // flush notes what has been logged in this step, in an order that does not depend on chance.
@@ -77,15 +82,23 @@ func (t *trace) flush() {
 	slices.Sort(logs)
 	for _, l := range logs {
 		t.note(true, l)
+		who, text, _ := strings.Cut(l, " ")
+		for _, message := range notable {
+			if i := strings.Index(text, " "+message); i >= 0 {
+				_, cause, _ := strings.Cut(text[i:], " cause=")
+				t.note(false, who, "says:", message+because(cause))
+			}
+		}
 	}
 }
 
-// tail returns what was kept of the time since from, one line each.
-func (t *trace) tail(from time.Time, all bool) string {
+// tail returns what was kept of the time since from, one line each, with the time in the layout; what is routine only where
+// all is wanted.
+func (t *trace) tail(from time.Time, layout string, all bool) string {
 	var b strings.Builder
 	for _, l := range t.kept {
 		if !l.at.Before(from) && (all || !l.quiet) {
-			fmt.Fprintf(&b, "%s %s\n", l.at.UTC().Format("15:04:05.000"), l.text)
+			fmt.Fprintf(&b, "%s %s\n", l.at.UTC().Format(layout), l.text)
 		}
 	}
 	return b.String()
@@ -102,6 +115,9 @@ func steady(s string) string {
 	}
 	return s[:i]
 }
+
+// notable are the beginnings of log messages that a reader is shown.
+var notable = []string{"term has ended", "wall clock has gone back", "no ledger found"}
 
 // logger is a slog.Handler that writes into the trace.
 type logger struct {
