@@ -18,8 +18,12 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 	if err := store.CheckCandidate(group, c); err != nil {
 		return store.Lease{}, err
 	}
-	r, err := s.run(ctx, "acquire", group, acquireScript, s.all(group),
-		c.ID, c.Nonce, c.TTL.Milliseconds(), c.Session.Milliseconds(), c.Start, c.Floor, c.Info)
+	r, err := s.send(ctx, "acquire", group, request{
+		script: acquireScript, keys: s.all(group),
+		args: []any{c.ID, c.Nonce, c.TTL.Milliseconds(), c.Session.Milliseconds(), c.Start, c.Floor, c.Info},
+		wait: s.replicas,
+		undo: &request{script: retractScript, keys: []string{s.leaseKey(group)}, args: []any{c.ID, c.Nonce}},
+	})
 	if err != nil {
 		return store.Lease{}, err
 	}

@@ -86,7 +86,7 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, number uint64, change
 		return err
 	}
 	keys := []string{s.leaseKey(l.Group), s.fenceKey(l.Group)}
-	args := []any{value(l), strconv.FormatUint(l.Token, 10), number}
+	args := []any{value(l), strconv.FormatUint(l.Token, 10), number, s.replicas.count > 0}
 	places := map[string]int{}
 	for _, c := range changes {
 		place, known := places[c.Bucket]
@@ -97,7 +97,7 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, number uint64, change
 		}
 		args = append(args, place, c.Key, !c.Delete, c.Value)
 	}
-	r, err := s.run(ctx, "commit", l.Group, commitScript, keys, args...)
+	r, err := s.send(ctx, "commit", l.Group, request{script: commitScript, keys: keys, args: args, wait: s.replicas})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ var (
 	acquireScript  = load("acquire")
 	renewScript    = load("renew")
 	releaseScript  = load("release")
+	retractScript  = load("retract")
 	leaderScript   = load("leader")
 	joinScript     = load("join")
 	leaveScript    = load("leave")
@@ -50,12 +51,20 @@ const hops = 5
 
 // run runs a script about a group; method names the caller in errors.
 func (s *Store) run(ctx context.Context, method, group string, script *redis.Script, keys []string, args ...any) (reply, error) {
+	return s.send(ctx, method, group, request{script: script, keys: keys, args: args})
+}
+
+// send carries out a request about a group.
+func (s *Store) send(ctx context.Context, method, group string, q request) (reply, error) {
 	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
 		client, err := servers.primary(ctx, group)
 		if err != nil {
 			return nil, err
 		}
-		q := request{script: script, keys: keys, args: args}
+		if err := s.supported(ctx, client, q.wait); err != nil {
+			servers.heard(group, client, err)
+			return nil, err
+		}
 		for range hops {
 			var got any
 			got, err = q.send(ctx, client)
@@ -83,30 +92,58 @@ type request struct {
 	script *redis.Script
 	keys   []string
 	args   []any
-	asking bool // of a server that does not own the slot yet
+	wait   replicas // that are to have received what it writes
+	undo   *request // what to do when they have not; nil is nothing
+	asking bool     // of a server that does not own the slot yet
 }
 
 // send runs the script by its digest, or by its text where the server has lost it.
 func (q request) send(ctx context.Context, client redis.UniversalClient) (any, error) {
-	got, err := q.once(ctx, client, func(c redis.Cmdable) *redis.Cmd { return q.script.EvalSha(ctx, c, q.keys, q.args...) })
+	got, received, err := q.once(ctx, client, func(c redis.Cmdable) *redis.Cmd { return q.script.EvalSha(ctx, c, q.keys, q.args...) })
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		got, err = q.once(ctx, client, func(c redis.Cmdable) *redis.Cmd { return q.script.Eval(ctx, c, q.keys, q.args...) })
+		got, received, err = q.once(ctx, client, func(c redis.Cmdable) *redis.Cmd { return q.script.Eval(ctx, c, q.keys, q.args...) })
 	}
-	return got, err
+	if err != nil || received >= q.wait.count || !wrote(got) {
+		return got, err
+	}
+	short := fmt.Errorf("%d of %d replicas have acknowledged it within %v: look at the replicas", received, q.wait.count, q.wait.timeout)
+	if q.undo != nil {
+		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+		defer cancel()
+		undo := *q.undo
+		undo.asking = q.asking
+		if _, err := undo.send(detached, client); err != nil {
+			return nil, fmt.Errorf("%w; it lapses, because it could not be undone: %w", short, err)
+		}
+	}
+	return nil, short
 }
 
-// once sends one request, and what belongs to it over the same connection.
-func (q request) once(ctx context.Context, client redis.UniversalClient, run func(redis.Cmdable) *redis.Cmd) (any, error) {
-	if !q.asking {
-		return run(client).Result()
+// once sends one request, and what belongs to it over the same connection. It returns how many replicas have received what
+// the request has written.
+func (q request) once(ctx context.Context, client redis.UniversalClient, run func(redis.Cmdable) *redis.Cmd) (got any, received int, err error) {
+	if !q.asking && q.wait.count == 0 {
+		got, err = run(client).Result()
+		return got, 0, err
 	}
 	pipe := client.Pipeline()
-	pipe.Do(ctx, "ASKING")
-	cmd := run(pipe)
-	if _, err := pipe.Exec(ctx); err != nil && cmd.Err() == nil {
-		return nil, err
+	if q.asking {
+		pipe.Do(ctx, "ASKING")
 	}
-	return cmd.Result()
+	cmd := run(pipe)
+	waited := q.wait.add(ctx, pipe)
+	_, failed := pipe.Exec(ctx)
+	if got, err = cmd.Result(); err != nil {
+		return nil, 0, err
+	}
+	if waited == nil {
+		return got, 0, nil
+	}
+	n, err := waited.Result()
+	if err == nil {
+		err = failed
+	}
+	return got, int(n), err
 }
 
 // text returns the string at i, "" when there is none.

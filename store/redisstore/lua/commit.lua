@@ -1,5 +1,6 @@
 -- KEYS lease, fence, buckets
--- ARGV lease, its token, number, then for each change: which of KEYS, key, put (1 or 0), value
+-- ARGV lease, its token, number, whether replicas are waited for (1 or 0), then for each change: which of KEYS, key,
+-- put (1 or 0), value
 -- Returns {ok}, {stale}, {lost} or {gap}.
 
 local lease, fence, token, number = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
@@ -19,6 +20,9 @@ if position[1] == token then
   last = tonumber(position[2] or '0') or 0
 end
 if number == last then
+  if ARGV[4] == '1' then
+    redis.call('PEXPIRE', fence, FENCE_MS) -- a connection that has written nothing waits for nobody
+  end
   return {'ok'}
 elseif number < last then
   return {'stale'}
@@ -29,7 +33,7 @@ elseif number > last + 1 then
 end
 
 -- Whether memory is left is decided at the first write: all of the changes are made, or none.
-for i = 4, #ARGV, 4 do
+for i = 5, #ARGV, 4 do
   local bucket = KEYS[tonumber(ARGV[i])]
   if ARGV[i + 2] == '1' then
     redis.call('HSET', bucket, ARGV[i + 1], ARGV[i + 3])
