@@ -4,36 +4,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/program"
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/redis/go-redis/v9"
 )
 
 var binary string
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "demo")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "singleton")
-		if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/singleton").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-			return 1
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(program.Run(m, &binary)) }
 
 func TestDemoLosesNothingAndDoublesNothing(t *testing.T) {
 	t.Parallel()

@@ -3,15 +3,14 @@ package soak
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/program"
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/scheduler"
@@ -25,20 +24,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "soak")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "singleton")
-		if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/singleton").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-			return 1
-		}
-		return m.Run()
-	}())
+	os.Exit(program.Run(m, &binary))
 }
 
 const (
