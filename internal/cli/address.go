@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -47,7 +48,10 @@ func parseStore(raw string) (*address, error) {
 	case scheme == "unix", scheme == base && (base == "redis" || base == "rediss"),
 		(base == "redis" || base == "rediss") && (kind == "sentinel" || kind == "cluster"):
 	default:
-		return nil, fmt.Errorf("stores of the kind %q are not supported; %s", line(shorten(scheme, 20))+"://", wantURL)
+		if strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz+") != "" { // more than a word: a password may hold "://", too
+			return nil, badURL("begins with no scheme that is known")
+		}
+		return nil, fmt.Errorf("stores of the kind %q are not supported; %s", shorten(scheme, 20)+"://", wantURL)
 	}
 	authority, _, _ := strings.Cut(rest, "/")
 	if end := strings.IndexAny(authority, "?#"); end >= 0 {
@@ -159,6 +163,9 @@ func hostPort(text, port string, optional bool) (string, error) {
 		return "", badURL("has a host or a port that cannot be read; ports are numbers, and IPv6 addresses stand in brackets")
 	}
 	host := u.Hostname()
+	if _, err := netip.ParseAddr(host); err != nil && strings.ContainsAny(host, ":[]") {
+		return "", badURL("has a host that cannot be read; IPv6 addresses stand in brackets")
+	}
 	if u.Port() != "" {
 		port = u.Port()
 	}
