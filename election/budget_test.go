@@ -27,7 +27,7 @@ func TestIdleFollowersAskOnceInALease(t *testing.T) {
 		for i, f := range followers {
 			before[i] = f.wire.total()
 		}
-		time.Sleep(10 * lease)
+		pass(10 * lease)
 		most := 0
 		for i, f := range followers {
 			most = max(most, f.wire.total()-before[i])
@@ -52,7 +52,7 @@ func TestLeaderAsksThreeTimesInALease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := run(t, memstore.New(), election.Config{}, untilEnd)
 		synctest.Wait()
-		time.Sleep(10*lease + time.Second)
+		pass(10*lease + time.Second)
 		if n := r.wire.total(); n != 32 { // a subscription, an acquire, 30 renewals
 			t.Errorf("%d requests in ten leases", n)
 		}
@@ -64,7 +64,7 @@ func TestFollowersDoNotFloodAStoreThatRefuses(t *testing.T) {
 		r := newReplica(t, memstore.New(), election.Config{})
 		r.wire.follow(func(string) fault { return fault{lost: true, reset: true} })
 		r.start(untilEnd)
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		if n := r.wire.total(); n > 900 {
 			t.Errorf("%d requests in ten minutes", n)
 		}

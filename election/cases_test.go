@@ -34,7 +34,7 @@ func TestB5LeaseIsTakenAway(t *testing.T) {
 		r := run(t, s, election.Config{}, untilEnd)
 		synctest.Wait()
 		first := r.Term()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		s.Wipe()
 		other, err := s.Acquire(t.Context(), "g", store.Candidate{
 			Replica: store.Replica{ID: "other"}, Nonce: "n", TTL: lease, Session: lease, Start: true, Floor: first.Token(),
@@ -74,7 +74,7 @@ func TestB6SameIDs(t *testing.T) {
 		}
 		ids := map[string]bool{}
 		for range 10 {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			leaders := 0
 			for _, r := range replicas {
 				ids[r.ID()] = true
@@ -126,7 +126,7 @@ func TestB8TheLeadersLeaseCounts(t *testing.T) {
 		follower := run(t, s, election.Config{Lease: 5 * time.Second}, untilEnd)
 		synctest.Wait()
 		id, asked := follower.ID(), follower.wire.count("acquire")
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		if follower.leads() || !leader.leads() {
 			t.Error("the follower took over from a leader that renews")
 		}
@@ -142,8 +142,7 @@ func TestB8TheLeadersLeaseCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		leader.wire.cut()
-		time.Sleep(l.Remaining - time.Millisecond)
-		synctest.Wait()
+		pass(l.Remaining - time.Millisecond)
 		if follower.leads() {
 			t.Error("the follower leads before the leader's lease has ended")
 		}
@@ -167,7 +166,7 @@ func TestB13ReleaseBetweenAcquireAndSubscription(t *testing.T) {
 		// The reply "held" is on its way while the leader releases.
 		follower.wire.follow(only("acquire", 1, fault{reply: 100 * time.Millisecond}))
 		follower.start(untilEnd)
-		time.Sleep(50 * time.Millisecond)
+		pass(50 * time.Millisecond)
 		leader.stop(nil)
 		<-leader.done
 		if took := await(t, time.Second, "the follower leads", follower.leads); took > 51*time.Millisecond {
@@ -198,14 +197,12 @@ func TestB18LeaderIsSuspendedPastItsLease(t *testing.T) {
 			}
 			return context.Cause(ctx)
 		})
-		time.Sleep(time.Second + time.Millisecond)
-		synctest.Wait()
+		pass(time.Second + time.Millisecond)
 		before := effects.Load()
 		// The machine sleeps: its wall clock and the store's go on, its monotonic clock and its timers do not.
 		r.ahead.Store(int64(2 * lease))
 		s.SetClockOffset(2 * lease)
-		time.Sleep(10 * time.Millisecond)
-		synctest.Wait()
+		pass(10 * time.Millisecond)
 		if n := effects.Load() - before; n != 0 || past.Load() != 1 || commit.get() == nil {
 			t.Errorf("%d effects after the lease, commit %v", n, commit.get())
 		}
@@ -220,7 +217,7 @@ func TestB19ClockOfTheStoreJumps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
 		r := run(t, s, election.Config{ID: "first"}, untilEnd)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		first := r.Term()
 		s.SetClockOffset(time.Hour) // the lease is gone
 		await(t, lease, "leads again", func() bool { return r.leads() && r.Term() != first })
@@ -229,7 +226,7 @@ func TestB19ClockOfTheStoreJumps(t *testing.T) {
 			t.Errorf("token %d after %d", second.Token(), first.Token())
 		}
 		s.SetClockOffset(0) // its end is an hour away; the next renewal brings it back
-		time.Sleep(lease)
+		pass(lease)
 		if n := r.logged("the store's clock has jumped", "jump=-1h0m0s", "level=WARN"); n != 1 {
 			t.Errorf("the jump was logged %d times: %s", n, r.logs.String())
 		}
@@ -240,7 +237,7 @@ func TestB19ClockOfTheStoreJumps(t *testing.T) {
 		r.wire.cut()
 		s.SetClockOffset(-time.Hour)
 		next := run(t, s, election.Config{ID: "next"}, untilEnd)
-		time.Sleep(5 * time.Minute)
+		pass(5 * time.Minute)
 		if n := next.logged("far in the future", "leader="+second.Lease().Replica, "level=WARN"); n != 1 {
 			t.Errorf("the far end was reported %d times: %s", n, next.logs.String())
 		}

@@ -14,12 +14,12 @@ func TestCheckReportsALoopThatStandsStill(t *testing.T) {
 		s := memstore.New()
 		r := run(t, deaf{s, time.Now().Add(time.Second)}, election.Config{}, untilEnd)
 		for range 10 {
-			time.Sleep(time.Second)
+			pass(time.Second)
 			if err := r.Check(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if err := r.Check(); err == nil || errors.Is(err, election.ErrOverdue) {
 			t.Errorf("Check says %v", err)
 		}
@@ -35,7 +35,7 @@ func TestCheckDoesNotMindTheStore(t *testing.T) {
 				r.wire.follow(func(string) fault { return f })
 			}
 			for range 600 {
-				time.Sleep(time.Second)
+				pass(time.Second)
 				if err := errors.Join(leader.Check(), follower.Check()); err != nil {
 					t.Fatalf("%+v: %v", f, err)
 				}

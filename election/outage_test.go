@@ -60,7 +60,7 @@ func TestB2LateReplyToARenewalThenACut(t *testing.T) {
 				leader := run(t, slow{s, reply}, election.Config{}, untilEnd)
 				synctest.Wait()
 				follower := run(t, s, election.Config{}, untilEnd)
-				time.Sleep(lease/3 + reply + time.Millisecond)
+				pass(lease/3 + reply + time.Millisecond)
 				leader.wire.cut()
 				for range 3 * lease / time.Millisecond {
 					synctest.Wait()
@@ -142,7 +142,7 @@ func TestB3LostReplyToAnAcquire(t *testing.T) {
 			// The first attempt is still on its way when the leader stops: it must not take the lease for nobody.
 			late.wire.follow(only("acquire", 1, fault{request: 5 * time.Second}))
 			late.start(untilEnd)
-			time.Sleep(4 * time.Second)
+			pass(4 * time.Second)
 			if late.wire.count("release") != 1 {
 				t.Errorf("not given up: %v", late.wire.counts)
 			}
@@ -176,7 +176,7 @@ func TestGrantThatComesTooLateIsGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
 		r := run(t, late{s}, election.Config{Lease: 500 * time.Millisecond}, untilEnd)
-		time.Sleep(1500 * time.Millisecond)
+		pass(1500 * time.Millisecond)
 		if got := r.seen(); got != "" || r.wire.count("release") != 1 {
 			t.Errorf("callbacks: %s, %v", got, r.wire.counts)
 		}
@@ -190,7 +190,7 @@ func TestB9OneRenewalFailsOrIsSlow(t *testing.T) {
 				r := run(t, memstore.New(), election.Config{}, untilEnd)
 				synctest.Wait()
 				r.wire.follow(only("renew", 1, f))
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				if got := r.seen(); strings.Contains(got, "lost") || !r.leads() {
 					t.Errorf("callbacks: %s", got)
 				}
@@ -216,7 +216,7 @@ func TestB9OneCallInThreeFailsForTenMinutes(t *testing.T) {
 					failed++
 					return fault{lost: true, reset: chance.IntN(2) > 0}
 				})
-				time.Sleep(10 * time.Minute)
+				pass(10 * time.Minute)
 				if got := r.seen(); strings.Contains(got, "lost") || !r.leads() || failed < 20 {
 					t.Errorf("%d calls failed, callbacks: %s", failed, got)
 				}

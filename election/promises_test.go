@@ -53,7 +53,7 @@ func TestE2DeadlineCountsFromTheSendingOfTheLastRenewal(t *testing.T) {
 		synctest.Wait()
 		term, begun := r.Term(), time.Now()
 		r.wire.follow(func(op string) fault { return fault{reply: 150 * time.Millisecond} })
-		time.Sleep(lease/3 + time.Second) // one renewal is answered
+		pass(lease/3 + time.Second) // one renewal is answered
 		r.wire.cut()
 		<-term.Context().Done()
 		if got := time.Since(begun); got != third+span {
@@ -93,13 +93,13 @@ func TestE3TokensGrowThroughLossOfDataAndClocksSetBack(t *testing.T) {
 			run(t, s, election.Config{}, lead)
 		}
 		for i := range 20 {
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			if i%2 == 0 {
 				s.SetClockOffset(-time.Duration(i) * time.Hour) // with its data the store forgets what it has given
 			}
 			s.Wipe()
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if terms.Load() < 20 {
 			t.Errorf("%d terms", terms.Load())
 		}
@@ -115,9 +115,9 @@ func TestE3TokensGrowWhenTheGroupMovesToAnotherStore(t *testing.T) {
 			tokens.set(append(tokens.get(), term.Token()))
 			return untilEnd(ctx, term)
 		})
-		time.Sleep(time.Second)
+		pass(time.Second)
 		r.wire.moveTo(next)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := tokens.get(); len(got) != 2 || got[1] <= got[0] {
 			t.Errorf("tokens %v", got)
 		}
@@ -146,7 +146,7 @@ func TestE4ReleaseWaitsForWorkAndTheLeaseIsRenewedMeanwhile(t *testing.T) {
 			}
 			return untilEnd(ctx, term)
 		})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		leader.stop(errors.New("enough"))
 		await(t, 4*lease, "the follower leads", follower.leads)
 		if took.get() != 0 {
@@ -189,8 +189,7 @@ func TestE4TermIsOverBeforeItsReleaseIsSent(t *testing.T) {
 				case "resign":
 					_ = r.Resign(t.Context())
 				}
-				time.Sleep(lease)
-				synctest.Wait()
+				pass(lease)
 				if released == 0 {
 					t.Error("not released")
 				}
@@ -209,7 +208,7 @@ func TestE5FollowersLeadWhenTheLeaseOfACrashedLeaderEnds(t *testing.T) {
 		for range 5 {
 			followers = append(followers, run(t, s, election.Config{}, untilEnd))
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		leader.wire.cut() // to the others, a crash
 		l, err := s.Leader(t.Context(), "g")
 		if err != nil {
@@ -236,7 +235,7 @@ func TestE6TransientFaultsAreRetriedAndLoggedOncePerMinute(t *testing.T) {
 		r := newReplica(t, s, election.Config{})
 		r.wire.follow(func(string) fault { return fault{lost: true, reset: true} })
 		r.start(untilEnd)
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		if r.leads() {
 			t.Error("leads on an error")
 		}
@@ -275,12 +274,12 @@ func TestE6PermanentFaultEndsRunAtTheDeadlineWhileLeading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := memstore.New()
 		r := run(t, s, election.Config{}, untilEnd)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		wrong := func(string) fault { return fault{err: errWrong} }
 		r.wire.follow(wrong)
-		time.Sleep(lease / 2)
+		pass(lease / 2)
 		r.wire.follow(nil) // mended in time
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := strings.Count(r.seen(), "lost"); got != 0 {
 			t.Fatalf("lost %d terms to a fault that was mended", got)
 		}

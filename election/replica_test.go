@@ -158,6 +158,13 @@ func bubble(t *testing.T, test func(*testing.T)) {
 	synctest.Test(t, test)
 }
 
+// pass lets so much time pass, and then all that is due at that moment be done. Only the root of a bubble calls it: a bare
+// Sleep ends beside whatever else is due.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // rest waits for d or the end of ctx and reports whether ctx lives.
 func rest(ctx context.Context, d time.Duration) bool { return world.Rest(ctx, d, nil) }
 

@@ -25,7 +25,7 @@ func TestResignLetsAnotherLeadFirst(t *testing.T) {
 		})
 		synctest.Wait()
 		other := run(t, s, election.Config{}, untilEnd)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		start := time.Now()
 		if err := r.Resign(t.Context()); err != nil || time.Since(start) != 2*lease {
 			t.Errorf("Resign returned %v after %v", err, time.Since(start))
@@ -50,7 +50,7 @@ func TestResignOfTheOnlyReplicaLeadsAgainAfterACoolDown(t *testing.T) {
 			if err := r.Resign(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(900 * time.Millisecond)
+			pass(900 * time.Millisecond)
 			if r.leads() {
 				t.Error("it does not wait for another")
 			}

@@ -48,7 +48,7 @@ func TestSessionSharesTheLeaseOfATerm(t *testing.T) {
 		if session != r.Session() || session.ID() != r.ID() || session.Remaining() != r.Term().Remaining() || !session.Valid() {
 			t.Errorf("session %s, %v left; term %v", session.ID(), session.Remaining(), r.Term().Remaining())
 		}
-		time.Sleep(10 * lease)
+		pass(10 * lease)
 		if !session.Valid() || r.wire.count("join") != 0 {
 			t.Errorf("valid %v, %d joins", session.Valid(), r.wire.count("join"))
 		}
@@ -73,13 +73,12 @@ func TestHoldIsKeptWhateverBecomesOfTheTerm(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := memstore.New()
 				r := run(t, s, election.Config{}, untilEnd)
-				time.Sleep(lease / 4)
+				pass(lease / 4)
 				run(t, s, election.Config{}, untilEnd)
 				session, release := hold(t, r)
 				end(r, s)
 				for range 100 {
-					time.Sleep(lease / 10)
-					synctest.Wait()
+					pass(lease / 10)
 					if !session.Valid() || !alive(t, s, session.ID()) {
 						t.Fatal("the held session is over")
 					}
@@ -101,7 +100,7 @@ func TestHoldIsKeptWhateverBecomesOfTheTerm(t *testing.T) {
 				release()
 				synctest.Wait()
 				before := r.wire.count("join")
-				time.Sleep(lease)
+				pass(lease)
 				if r.wire.count("join") != before {
 					t.Error("kept although nobody holds it")
 				}
@@ -138,7 +137,7 @@ func TestHoldOfAnIdleFollowerAsksTheStoreAtOnce(t *testing.T) {
 		run(t, s, election.Config{}, untilEnd)
 		synctest.Wait()
 		r := run(t, s, election.Config{}, untilEnd)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if r.Session() != nil {
 			t.Error("an idle follower knows of no session")
 		}
@@ -160,12 +159,12 @@ func TestB55SessionIsKeptWhileAFollowerSleepsForALongerLease(t *testing.T) {
 		run(t, s, election.Config{Lease: 30 * time.Second}, untilEnd)
 		synctest.Wait()
 		r := run(t, s, election.Config{Lease: 5 * time.Second}, untilEnd)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		session, release := hold(t, r)
 		defer release()
 		synctest.Wait()
 		for range 600 {
-			time.Sleep(100 * time.Millisecond)
+			pass(100 * time.Millisecond)
 			if !session.Valid() || !alive(t, s, session.ID()) {
 				t.Fatal("the session is over")
 			}
@@ -179,10 +178,10 @@ func TestB55IdleSessionLastsWhileAFollowerSleepsForALongerLease(t *testing.T) {
 		run(t, s, election.Config{Lease: time.Minute}, untilEnd)
 		synctest.Wait()
 		r := run(t, s, election.Config{Lease: 5 * time.Second}, untilEnd)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		id := r.ID()
 		for range 600 {
-			time.Sleep(500 * time.Millisecond)
+			pass(500 * time.Millisecond)
 			if r.ID() != id || !alive(t, s, id) {
 				t.Fatal("the session is over")
 			}
@@ -198,14 +197,14 @@ func TestFollowerWithAHoldCampaignsAndItsTermTakesTheSessionOver(t *testing.T) {
 		r := run(t, s, election.Config{}, untilEnd)
 		session, release := hold(t, r)
 		defer release()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		leader.stop(nil)
 		synctest.Wait()
 		if !r.leads() || r.Session() != session || session.Remaining() != r.Term().Remaining() {
 			t.Errorf("leads %v, %v left of the session", r.leads(), session.Remaining())
 		}
 		joins := r.wire.count("join")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if r.wire.count("join") != joins || !session.Valid() {
 			t.Error("a leader joins")
 		}
@@ -221,7 +220,7 @@ func TestTermsOfOneReplicaKeepItsIDWhileNothingWasHeld(t *testing.T) {
 		other := run(t, s, election.Config{}, untilEnd)
 		for range 5 {
 			_ = r.Resign(t.Context())
-			time.Sleep(5 * lease) // longer than the session that the lease left behind
+			pass(5 * lease) // longer than the session that the lease left behind
 			_ = other.Resign(t.Context())
 			synctest.Wait()
 			if !r.leads() || r.ID() != id || !r.Session().Valid() {
@@ -275,7 +274,7 @@ func TestPermanentFaultWhileASessionIsHeld(t *testing.T) {
 		if cause := context.Cause(session.Context()); cause != election.ErrExpired {
 			t.Errorf("cause %v", cause)
 		}
-		time.Sleep(2 * lease)
+		pass(2 * lease)
 		release()
 		<-r.done
 		if !errors.Is(r.err, store.ErrPermanent) {

@@ -26,7 +26,7 @@ func TestHeldSessionEndsBeforeTheStoreCanEndIt(t *testing.T) {
 				if role == "draining" {
 					r.stop(nil)
 				}
-				time.Sleep(time.Second)
+				pass(time.Second)
 				r.wire.cut()
 				<-session.Context().Done()
 				if cause := context.Cause(session.Context()); cause != election.ErrExpired || session.Valid() {
@@ -41,7 +41,7 @@ func TestHeldSessionEndsBeforeTheStoreCanEndIt(t *testing.T) {
 					<-r.done
 					return
 				}
-				time.Sleep(3 * lease)
+				pass(3 * lease)
 				if r.ID() == session.ID() {
 					t.Error("the ID of a session that ended under a hold was used again")
 				}
@@ -91,9 +91,9 @@ func TestErrEndedGivesANewIDWhileHoldsOnTheOldSessionLiveOn(t *testing.T) {
 		if alive(t, s, old.ID()) {
 			t.Error("the old session came back")
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		r.stop(nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		release()
 		synctest.Wait()
 		select {
@@ -112,7 +112,7 @@ func TestIdleFollowerWhoseSessionHasEndedGoesOnUnderAnotherID(t *testing.T) {
 		run(t, s, election.Config{}, untilEnd)
 		synctest.Wait()
 		r := run(t, s, election.Config{}, untilEnd)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		id := r.ID()
 		if !alive(t, s, id) {
 			t.Fatal("an idle follower has no session")
@@ -120,7 +120,7 @@ func TestIdleFollowerWhoseSessionHasEndedGoesOnUnderAnotherID(t *testing.T) {
 		if err := r.Leave(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(lease + time.Second)
+		pass(lease + time.Second)
 		if r.ID() == id || alive(t, s, id) || !alive(t, s, r.ID()) {
 			t.Errorf("ID %s after %s", r.ID(), id)
 		}
@@ -161,7 +161,7 @@ func TestSessionIsSuspectAfterASuspendAndAskedForAtOnce(t *testing.T) {
 				}
 				switch answer {
 				case "alive":
-					time.Sleep(time.Minute)
+					pass(time.Minute)
 					if !session.Valid() {
 						t.Error("not valid after the answer")
 					}
@@ -190,10 +190,10 @@ func TestSuspendedLeaderLosesItsTermButNotItsSession(t *testing.T) {
 		session, release := hold(t, r)
 		defer release()
 		term := r.Term()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		r.ahead.Store(int64(time.Hour)) // only the wall clock is wrong
 		await(t, lease/10, "the term ends within a guard", func() bool { return term.Context().Err() != nil })
-		time.Sleep(3 * lease)
+		pass(3 * lease)
 		if !session.Valid() || r.ID() != session.ID() {
 			t.Error("the session ended although the store knows it")
 		}

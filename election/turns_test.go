@@ -46,13 +46,13 @@ func TestB10BrokenWorkGivesAnotherItsTurn(t *testing.T) {
 				if r.logged(want[name]...) != 1 {
 					t.Errorf("log: %s", r.logs.String())
 				}
-				time.Sleep(2 * time.Minute) // alone it tries again and again, less and less often
+				pass(2 * time.Minute) // alone it tries again and again, less and less often
 				if n := terms.Load(); n < 3 || n > 8 {
 					t.Fatalf("%d terms in two minutes", n)
 				}
 				sound := run(t, s, election.Config{}, untilEnd)
 				await(t, lease, "another leads", sound.leads)
-				time.Sleep(5 * time.Minute)
+				pass(5 * time.Minute)
 				if !sound.leads() {
 					t.Error("the broken one won again")
 				}
@@ -73,8 +73,7 @@ func TestB10EachFollowerLeadsBeforeTheBrokenOneAgain(t *testing.T) {
 				return errors.New("broken")
 			})
 		}
-		time.Sleep(500 * time.Millisecond)
-		synctest.Wait()
+		pass(500 * time.Millisecond)
 		if got := slices.Sorted(slices.Values(order.get())); !slices.Equal(got, []string{"a", "b", "c"}) {
 			t.Errorf("order %v", got)
 		}
@@ -90,7 +89,7 @@ func TestB11FollowerIsShutDown(t *testing.T) {
 			t.Error("the follower's work was called")
 			return nil
 		})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		follower.stop(nil)
 		synctest.Wait()
 		<-follower.done
@@ -125,7 +124,7 @@ func TestB11StopOfACandidateWhileTheStoreHangs(t *testing.T) {
 		r.wire.cut()
 		r.start(untilEnd)
 		for range 50 {
-			time.Sleep(time.Second + 7*time.Millisecond)
+			pass(time.Second + 7*time.Millisecond)
 			stopped := time.Now()
 			r.stop(nil)
 			if <-r.done; time.Since(stopped) > time.Second {
@@ -154,7 +153,7 @@ func TestB12HundredTermsLeaveNothingBehind(t *testing.T) {
 			if err := leader.Resign(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * time.Second)
+			pass(2 * time.Second)
 			terms += strings.Count(a.seen()+b.seen(), "elected")
 		}
 		synctest.Wait()

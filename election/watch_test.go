@@ -54,24 +54,24 @@ func TestWatchYieldsTheLeaderAndEachChange(t *testing.T) {
 		}
 		expect("<>")
 		a := run(t, s, election.Config{ID: "a"}, untilEnd)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		expect("<a>")
 		b := run(t, s, election.Config{ID: "b"}, untilEnd)
-		time.Sleep(10 * lease)
+		pass(10 * lease)
 		expect("")
 		a.stop(nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if got := seen(); got != "<b>" && got != "<> <b>" {
 			t.Fatalf("seen %q", got)
 		}
 		_ = b.Resign(t.Context()) // the same replica leads again, with another token
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		expect("<> <b>")
 		b.wire.cut() // a crash, and nobody follows
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		expect("<>")
 		b.wire.follow(nil)
-		time.Sleep(lease)
+		pass(lease)
 		expect("<b>")
 	})
 }
@@ -81,7 +81,7 @@ func TestWatchRetriesSilentlyAndEndsWithAPermanentFault(t *testing.T) {
 		w := newWire(memstore.New())
 		w.follow(func(string) fault { return fault{err: errReset} })
 		seen := observe(t, w)
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		if got := seen(); got != "" {
 			t.Errorf("seen %q", got)
 		}
@@ -89,12 +89,12 @@ func TestWatchRetriesSilentlyAndEndsWithAPermanentFault(t *testing.T) {
 			t.Errorf("%d questions in ten minutes without an answer", n)
 		}
 		w.follow(nil)
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		if got := seen(); got != "<>" {
 			t.Errorf("seen %q", got)
 		}
 		w.follow(func(string) fault { return fault{err: errWrong} })
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		if got := seen(); got != errWrong.Error()+" end" {
 			t.Errorf("seen %q", got)
 		}
@@ -120,7 +120,7 @@ func TestWatchAsksSeldom(t *testing.T) {
 		synctest.Wait()
 		w := newWire(s)
 		observe(t, w)
-		time.Sleep(10 * lease)
+		pass(10 * lease)
 		if n := w.count("leader"); n > 15 {
 			t.Errorf("%d questions in ten leases", n)
 		}

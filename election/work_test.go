@@ -29,7 +29,7 @@ func TestWorkThatIgnoresItsContextKeepsTheLeaseUntilItLapses(t *testing.T) {
 		})
 		synctest.Wait()
 		r.wire.cut()
-		time.Sleep(lease - time.Millisecond)
+		pass(lease - time.Millisecond)
 		if _, err := s.Leader(t.Context(), "g"); err != nil || r.wire.count("release") > 0 {
 			t.Error("released while the work goes on")
 		}
@@ -37,14 +37,14 @@ func TestWorkThatIgnoresItsContextKeepsTheLeaseUntilItLapses(t *testing.T) {
 			t.Errorf("Check says %v past the deadline", err)
 		}
 		r.wire.follow(nil)
-		time.Sleep(2 * lease)
+		pass(2 * lease)
 		if calls.Load() != 1 || r.wire.count("acquire") != 1 {
 			t.Error("it campaigns although its work goes on")
 		}
 		if n := r.logged("level=ERROR", "work goes on after its lease has ended"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
-		time.Sleep(2*lease + time.Second)
+		pass(2*lease + time.Second)
 		if err := r.Check(); err != nil || calls.Load() != 2 {
 			t.Errorf("Check says %v, %d calls when the work has returned", err, calls.Load())
 		}
@@ -64,7 +64,7 @@ func TestWorkThatReturnsInTimeAfterTheEndOfItsLeaseIsNotOverdue(t *testing.T) {
 		})
 		synctest.Wait()
 		r.wire.cut()
-		time.Sleep(lease)
+		pass(lease)
 		if r.Check() != nil || r.logged("level=ERROR") != 0 {
 			t.Errorf("Check says %v, log: %s", r.Check(), r.logs.String())
 		}
@@ -82,11 +82,11 @@ func TestWorkThatHasReturnedIsNotOverdueWhileItsReleaseGetsNoAnswer(t *testing.T
 		})
 		synctest.Wait()
 		r.wire.cut()
-		time.Sleep(span + lease - time.Millisecond)
+		pass(span + lease - time.Millisecond)
 		if err := r.Check(); !errors.Is(err, election.ErrOverdue) {
 			t.Errorf("Check says %v past the deadline", err)
 		}
-		time.Sleep(2 * time.Millisecond)
+		pass(2 * time.Millisecond)
 		if err := r.Check(); err != nil || r.wire.count("release") != 1 {
 			t.Errorf("Check says %v when the work has returned; %v", err, r.wire.counts)
 		}
@@ -105,7 +105,7 @@ func TestErrStopEndsRun(t *testing.T) {
 					}
 					return fmt.Errorf("done here: %w", election.ErrStop)
 				})
-				time.Sleep(time.Second)
+				pass(time.Second)
 				switch when {
 				case "after a stop":
 					r.stop(nil)
@@ -167,7 +167,7 @@ func TestCauseOfTheEndReachesWorkAndCallbacks(t *testing.T) {
 				if c.end != nil {
 					c.end(r, s)
 				}
-				time.Sleep(lease - 500*time.Millisecond)
+				pass(lease - 500*time.Millisecond)
 				if cause.get() != c.want {
 					t.Errorf("cause %v, want %v", cause.get(), c.want)
 				}
@@ -215,13 +215,13 @@ func TestPanicAfterALossIsFollowedByACoolDown(t *testing.T) {
 			<-ctx.Done()
 			panic("on the way out")
 		})
-		time.Sleep(time.Second)
+		pass(time.Second)
 		s.Wipe()
-		time.Sleep(lease / 3)
+		pass(third - time.Second/2) // the renewal half a second ago has told it
 		if terms.Load() != 1 || r.logged("work panicked") != 1 {
 			t.Errorf("%d terms, log: %s", terms.Load(), r.logs.String())
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if terms.Load() != 2 {
 			t.Errorf("%d terms", terms.Load())
 		}
@@ -258,7 +258,7 @@ func TestCallbacksAreInOrderAndNeverInTheWay(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- e.Run(ctx, untilEnd) }()
-		time.Sleep(5 * lease)
+		pass(5 * lease)
 		mu.Lock()
 		if term := e.Term(); term == nil || len(order) != 0 {
 			t.Errorf("term %v, order %v", term, order)
@@ -316,13 +316,13 @@ func TestStoreTimeIsNeverAhead(t *testing.T) {
 		r := newReplica(t, s, election.Config{})
 		r.wire.follow(func(string) fault { return fault{reply: 100 * time.Millisecond} })
 		r.start(untilEnd)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		for range 100 {
 			behind := time.Now().Add(time.Hour).Sub(r.Term().StoreTime())
 			if behind < 0 || behind > 100*time.Millisecond {
 				t.Fatalf("behind by %v", behind)
 			}
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 	})
 }
