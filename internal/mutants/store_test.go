@@ -103,8 +103,8 @@ var redisStoreMutants = []mutant{
 	{
 		name: "redis-get-then-set", rule: "a lease is looked at and taken in one step",
 		file:   "store/redisstore/script.go",
-		old:    "got, err := q.once(ctx, client,",
-		new:    "if q.script == acquireScript && client.Exists(ctx, q.keys[0]).Val() == 0 {\n\t\tclient.Del(ctx, q.keys[0])\n\t}\n\tgot, err := q.once(ctx, client,",
+		old:    "func (q request) send(ctx context.Context, client redis.UniversalClient) (any, error) {\n",
+		new:    "func (q request) send(ctx context.Context, client redis.UniversalClient) (any, error) {\n\tif q.script == acquireScript && client.Exists(ctx, q.keys[0]).Val() == 0 {\n\t\tclient.Del(ctx, q.keys[0])\n\t}\n",
 		killer: wire,
 	},
 	{
