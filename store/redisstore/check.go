@@ -41,7 +41,7 @@ func (s *Store) Check(ctx context.Context, group string, lease time.Duration) ([
 		return nil, err
 	}
 	tried, err := ask(ctx, s, keys, func(ctx context.Context, c redis.UniversalClient) (trial, error) {
-		return try(ctx, c, s.prefix, s.key(keys, "probe"), s.channel(keys, store.LeaseFree), s.channel(keys, store.InboxFilled))
+		return try(ctx, c, s.replicas, s.prefix, s.key(keys, "probe"), s.channel(keys, store.LeaseFree), s.channel(keys, store.InboxFilled))
 	})
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *Store) checkServers(ctx context.Context, group string, lease time.Durat
 	}
 	var findings []Finding
 	for i, seen := range got.([]sight) {
-		for _, f := range seen.findings(lease) {
+		for _, f := range seen.findings(lease, s.replicas.count) {
 			switch {
 			case i == 0:
 				findings = append(findings, f)

@@ -122,6 +122,14 @@ func TestCheckTellsAPrimaryFromItsReplica(t *testing.T) {
 	if bad, _ := check(t, open(t, client, nil)); len(bad) != 0 {
 		t.Errorf("with min-replicas-to-write: %+v", bad)
 	}
+	do(t, client, "CONFIG", "SET", "min-replicas-to-write", 0)
+	if bad, _ := check(t, open(t, client, &redisstore.Options{MinReplicas: 1})); len(bad) != 0 {
+		t.Errorf("with MinReplicas: %+v", bad)
+	}
+	wantOne(t, open(t, client, &redisstore.Options{MinReplicas: 2}), "replicas", redisstore.LevelFail, "waits for 2", "lower MinReplicas")
+	do(t, client, "ACL", "SETUSER", "hurried", "on", ">pw", "~*", "&*", "+@all", "-wait")
+	hurried := primary.Client(func(o *redis.Options) { o.Username, o.Password = "hurried", "pw" })
+	wantOne(t, open(t, hurried, &redisstore.Options{MinReplicas: 1}), "permissions", redisstore.LevelFail, "wait", "+wait")
 	bad, _ := check(t, open(t, replica.Client(), nil))
 	if len(bad) != 2 || bad[0].Check != "role" || bad[1].Check != "writing" || bad[1].Remedy != "use the address of the primary" {
 		t.Errorf("the replica: %+v", bad)

@@ -95,9 +95,9 @@ func pairs(reply any) map[string]string {
 	return texts
 }
 
-// findings judges it, for leases of that length.
-func (s sight) findings(lease time.Duration) []Finding {
-	return []Finding{s.version(), s.role(), s.replicas(), s.persistence(), s.memory(), s.clock(), s.latency(lease)}
+// findings judges it, for leases of that length and a store that waits for so many replicas.
+func (s sight) findings(lease time.Duration, waited int) []Finding {
+	return []Finding{s.version(), s.role(), s.replicas(waited), s.persistence(), s.memory(), s.clock(), s.latency(lease)}
 }
 
 // number returns a field of INFO, 0 when there is none.
@@ -149,22 +149,25 @@ func (s sight) role() Finding {
 	return f.ok("a primary")
 }
 
-// replicas tells what a failover can forget.
-func (s sight) replicas() Finding {
+// replicas tells what a failover can forget; the store waits for so many of them.
+func (s sight) replicas(waited int) Finding {
 	f := Finding{Check: "replicas"}
 	if s.info == nil {
 		return f.skip("INFO")
 	}
 	n := s.number("connected_slaves")
-	_, waits := s.info["min_slaves_good_slaves"] // there only with a minimum
+	_, minimum := s.info["min_slaves_good_slaves"] // there only where one is set
 	switch {
-	case n > 0 && !waits:
-		return f.warn(fmt.Sprintf("%d, and writes do not wait for them: a failover can forget the last lease and the last claims", n),
-			"CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 2 narrow it")
-	case n > 0:
+	case n < int64(waited):
+		return f.fail(fmt.Sprintf("%d, and the store waits for %d, so that nothing is acquired or committed", n, waited),
+			"bring the others back, or lower MinReplicas")
+	case n > 0 && waited > 0:
+		return f.ok(fmt.Sprintf("%d, and leases and claims count when %d have them", n, waited))
+	case n > 0 && minimum:
 		return f.ok(fmt.Sprintf("%d, and no writes are taken when too few keep up", n))
-	case waits:
-		return f.ok("none, and no writes are taken without them")
+	case n > 0:
+		return f.warn(fmt.Sprintf("%d, and writes do not wait for them: a failover can forget the last lease and the last claims", n),
+			"narrow it with CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 2, or let the store wait for them (MinReplicas)")
 	}
 	return f.ok("none")
 }

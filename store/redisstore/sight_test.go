@@ -49,11 +49,12 @@ func TestWhatAServerTellsIsJudged(t *testing.T) {
 		{info("role:slave").role(), LevelFail, "takes no writes", "address of its primary"},
 		{sight{}.role(), LevelSkip, "HELLO", ""},
 
-		{info("connected_slaves:0").replicas(), LevelOK, "none", ""},
-		{info("connected_slaves:2").replicas(), LevelWarn, "2, and writes do not wait", "min-replicas-to-write 1"},
-		{info("connected_slaves:2", "min_slaves_good_slaves:2").replicas(), LevelOK, "2, and no writes are taken", ""},
-		{info("min_slaves_good_slaves:0").replicas(), LevelOK, "none, and no writes", ""},
-		{sight{}.replicas(), LevelSkip, "INFO", ""},
+		{info("connected_slaves:0").replicas(0), LevelOK, "none", ""},
+		{info("connected_slaves:2").replicas(0), LevelWarn, "2, and writes do not wait", "min-replicas-to-write 1"},
+		{info("connected_slaves:2", "min_slaves_good_slaves:2").replicas(0), LevelOK, "2, and no writes are taken", ""},
+		{info("connected_slaves:2").replicas(1), LevelOK, "2, and leases and claims count when 1 have them", ""},
+		{info("connected_slaves:1", "min_slaves_good_slaves:1").replicas(2), LevelFail, "1, and the store waits for 2", "lower MinReplicas"},
+		{sight{}.replicas(0), LevelSkip, "INFO", ""},
 
 		{info("aof_enabled:1").persistence(), LevelOK, "append-only", ""},
 		{saving("3600 1", "aof_enabled:0").persistence(), LevelWarn, "snapshots only", "appendonly yes"},

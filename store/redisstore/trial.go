@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -33,11 +34,14 @@ func attempts(key, channel string) [][]any {
 }
 
 // try sends each command that is needed, also to see that a write is taken. Nobody listens to the channel of the probe.
-func try(ctx context.Context, c redis.UniversalClient, prefix, probe string, channels ...string) (trial, error) {
+func try(ctx context.Context, c redis.UniversalClient, wanted replicas, prefix, probe string, channels ...string) (trial, error) {
 	t := trial{prefix: prefix}
 	cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, args := range attempts(probe, probe) {
 			p.Do(ctx, args...)
+		}
+		if wanted.count > 0 {
+			waiting(ctx, p, 0, time.Millisecond)
 		}
 		p.HSet(ctx, probe, "f", "")
 		p.Do(ctx, "pexpire", probe, 10_000) // should the next not come through
