@@ -107,7 +107,9 @@ func TestHistoryShowsWhatCanBeRead(t *testing.T) {
 	server := redistest.Start(t)
 	file := write(t, "jobs.cron", "#: name=tick\n* * * * * * true\n")
 	p := start(t, nil, "cron", "--group", "g", "--seconds", "--lease", "500ms", "--store", server.URL(), file)
-	p.await("run ended")
+	until(t, "the end of a run is recorded", func() bool { // after a stop it would wait for another leader
+		return strings.Contains(call(t, nil, "history", "--group", "g", "--store", server.URL()).stdout, "succeeded")
+	})
 	p.signal(syscall.SIGTERM)
 	if code := p.exit(); code != 0 {
 		t.Fatalf("exit code %d", code)
