@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak sim histories
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak sim wirefaults histories
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ soak: setup ## real processes on a real Redis under six kinds of faults, FOR (5m
 
 sim: ## ten virtual minutes of random faults for each of SEEDS (200) seeds from FIRST (1), in virtual time
 	@go test ./internal/sim -v -count=1 -run '^TestSimulation$$' -sim.first $(FIRST) -sim.seeds $(SEEDS) $(SIM) -timeout 24h
+
+wirefaults: ## the same over a client's connections that break, for SEEDS (200) seeds from FIRST (1)
+	@go test ./internal/wirefaults -v -count=1 -wire.first $(FIRST) -wire.seeds $(SEEDS) -timeout 24h
 
 histories: setup ## recorded histories of a real Redis under faults, judged by a model, for SEEDS (200) seeds
 	@go test ./internal/histories -run Fenced -seeds $(SEEDS) -for 20s -parallel 12 -timeout 6h

@@ -68,7 +68,7 @@ func (a *app) demo(ctx context.Context, where place, cfg demo.Config) error {
 		cfg.Store = where.url
 		a, err := parseStore(where.url)
 		if err == nil && a.one == nil {
-			err = errors.New("the demo shows one Redis: " + wantURL)
+			err = fmt.Errorf("the demo shows one Redis; %s", wantURL)
 		}
 		if err == nil {
 			err = a.files.check()

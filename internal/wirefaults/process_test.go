@@ -45,7 +45,7 @@ func (s *scene) begin() *process {
 	}
 	p.link.rough = s.rough
 	level := slog.LevelError
-	if *print {
+	if *logs {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: level})).With("p", p.name)

@@ -20,11 +20,10 @@ var (
 	first = flag.Uint64("wire.first", 1, "first seed")
 	seeds = flag.Uint64("wire.seeds", 20, "how many seeds")
 	long  = flag.Duration("wire.for", time.Minute, "virtual time under faults of each seed")
-	print = flag.Bool("wire.log", false, "print the logs of all seeds")
+	logs  = flag.Bool("wire.log", false, "print the logs of all seeds")
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
 	redis.SetLogger(silent{})
 	goleak.VerifyTestMain(m)
 }
@@ -80,7 +79,7 @@ func (s *scene) report(t *testing.T) {
 	for _, f := range s.failures {
 		t.Error(f)
 	}
-	if *print {
+	if *logs {
 		t.Log("\n" + s.logs.String())
 	}
 	t.Logf("%d looks, %d terms, %d starts, %v without a leader; %s", s.looks, len(s.terms), len(s.started), s.gap, tally(s.counts))
