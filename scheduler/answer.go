@@ -166,15 +166,14 @@ func (l *leader) tickOf(o *order) time.Time {
 func (l *leader) accept(j *jobState, a asked) *Entry {
 	b := l.book
 	rec := &runRecord{
-		Version:   formatVersion,
-		Job:       j.name,
-		Tick:      l.tickOf(a.order).Unix(),
-		Attempt:   1,
-		Reason:    ReasonManual,
-		NotBefore: l.at,
-		Request:   a.id,
-		Author:    a.order.Author,
-		Asked:     l.at.Unix(),
+		Version: formatVersion,
+		Job:     j.name,
+		Tick:    l.tickOf(a.order).Unix(),
+		Attempt: 1,
+		Reason:  ReasonManual,
+		Request: a.id,
+		Author:  a.order.Author,
+		Asked:   l.at.Unix(),
 	}
 	b.runs[rec.id()] = rec
 	j.open++

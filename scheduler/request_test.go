@@ -297,10 +297,10 @@ func TestRequestsNeedALeader(t *testing.T) {
 		job := Job{Name: "a", Spec: "@yearly"}
 		began := time.Now()
 		r := ann.trigger("a")
-		if _, err := r.Wait(ann.ctx); !errors.Is(err, store.ErrNoLeader) || !strings.Contains(err.Error(), "nobody has led g for 15s") {
+		if _, err := r.Wait(ann.ctx); !errors.Is(err, store.ErrNoLeader) || !strings.Contains(err.Error(), "nobody has led g for 5s") {
 			t.Errorf("%v", err)
 		}
-		if took := time.Since(began); took < 15*time.Second || took > 17*time.Second {
+		if took := time.Since(began); took < 5*time.Second || took > 7*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		c.start("r1", nil, job) // it waits for a leader

@@ -15,7 +15,7 @@ import (
 // Wait returns once the leader has done what was asked, and for a trigger once its run has ended: with its last attempt,
 // however that has ended; with Retry or InterruptRerun attempts may follow each other for long. Other requests have an empty
 // entry. ErrRefused: the leader has not done it, and says why. store.ErrNoLeader: nobody has led for as long as the longest
-// lease of the replicas (15 s where there are none); the request still waits for a leader, and Wait may be called again.
+// lease of the replicas (5 s where there are none); the request still waits for a leader, and Wait may be called again.
 // ErrNoAnswer: nobody will answer any more. It ends with ctx, too. A job that waits for a run of its own waits for itself.
 func (r *Request) Wait(ctx context.Context) (Entry, error) { return r.follow(ctx, true) }
 
@@ -28,6 +28,8 @@ const (
 	lookMax   = time.Second
 	lookLimit = 5 * time.Second // of one look
 	searches  = 5 * time.Second // how often to see whether the request itself is still there
+
+	nobodyThere = 5 * time.Second // how long to wait for a leader of a group without replicas
 )
 
 // waiting is one wait for an answer.
@@ -105,7 +107,7 @@ func (w *waiting) lead(ctx context.Context) error {
 	case !errors.Is(err, store.ErrNoLeader):
 		return nil // it is not known
 	case w.leaderless.IsZero():
-		w.leaderless, w.patience = time.Now(), defaultLease
+		w.leaderless, w.patience = time.Now(), nobodyThere
 		replicas, err := i.store.Replicas(ctx, i.group)
 		if err == nil && len(replicas) > 0 {
 			w.patience = min(longest(replicas), time.Hour)

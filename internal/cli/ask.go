@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/go-singleton/singleton/scheduler"
@@ -40,24 +39,11 @@ func (q *asking) zone(a *app) *time.Location {
 
 // ask opens the store and gives fn an inspector of the group and a context that ends soon.
 func (a *app) ask(ctx context.Context, q *asking, fn func(context.Context, *scheduler.Inspector) error) error {
-	if err := q.check(); err != nil {
-		return err
-	}
-	st, err := open(a.choose(q.store), slog.New(slog.DiscardHandler)) // what matters is in the error
+	st, inspector, err := a.inspect(ctx, &q.target, "")
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	if st.redis == nil {
-		return usagef("--store memory: lives inside of one running cron process; nobody else can look into it")
-	}
-	inspector, err := scheduler.NewInspector(st, q.group, "")
-	if err != nil {
-		return usage(err)
-	}
-	if err := st.greet(ctx, q.group); err != nil {
-		return st.explain(err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	if err := fn(ctx, inspector); err != nil {

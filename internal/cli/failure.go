@@ -18,12 +18,15 @@ const (
 	exitDone      = 0
 	exitFailed    = 1
 	exitUsage     = 2 // or a bad file
-	exitNoLeader  = 3 // status
+	exitNoLeader  = 3 // status, and what asks the leader for something
 	exitAttention = 4 // status --check
+	exitRefused   = 5 // by the leader
+	exitRunFailed = 6 // trigger --wait
+
+	exitWaited = 124 // for an answer, and of run --wait-timeout
 
 	// Of run and once, which else have the exit code of their command:
 	exitLost          = 75  // run --exit-on-loss
-	exitWaited        = 124 // run --wait-timeout
 	exitOurs          = 125 // whatever is 1 or 2 of other commands
 	exitNotExecutable = 126
 	exitNotFound      = 127

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type historyFlags struct {
 	asking
 	failed, all bool
 	limit       int
+	outcomes    []string
+	since       string
 }
 
 func (a *app) newHistoryCommand() *cobra.Command {
@@ -32,7 +35,8 @@ first, whatever its tick: a long run stands above ticks that came after it. As m
 		Example: `  singleton history --group billing report
   singleton history --group billing --failed --all
   singleton history --group billing --json | jq 'select(.late_seconds > 1)'`,
-		Args: arguments(0, 1, "JOB"),
+		Args:              arguments(0, 1, "JOB"),
+		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job := ""
 			if len(args) > 0 {
@@ -49,6 +53,10 @@ first, whatever its tick: a long run stands above ticks that came after it. As m
 	toggle{&f.failed}.register(flags, "failed", "only attempts that did not succeed")
 	f.limit = 50
 	flags.Var(number{&f.limit}, "limit", "most entries to print, the newest")
+	flags.StringSliceVar(&f.outcomes, "outcome", nil, "only entries with this `OUTCOME`, or one of several divided by commas: "+
+		"succeeded, failed, \"timed out\", cancelled, interrupted, \"not started\" or skipped")
+	flags.StringVar(&f.since, "since", "", "only what has ended since that `TIME`: 18:00, 2026-12-24T18:00, or with an offset; "+
+		"or for so long, such as 36h")
 	toggle{&f.all}.register(flags, "all", "print all entries, whatever --limit")
 	return cmd
 }
@@ -57,9 +65,13 @@ func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
 	if f.limit < 1 {
 		return usagef("--limit %d is less than 1; --all prints all", f.limit)
 	}
+	filter, err := a.filter(f, job)
+	if err != nil {
+		return err
+	}
 	page := historyPage{group: f.group, job: job, now: a.now(), zone: f.zone(a), footer: a.terminal}
-	err := a.ask(ctx, &f.asking, func(ctx context.Context, i *scheduler.Inspector) error {
-		for e, err := range i.History(ctx, job) {
+	err = a.ask(ctx, &f.asking, func(ctx context.Context, i *scheduler.Inspector) error {
+		for e, err := range i.Find(ctx, filter) {
 			if err != nil {
 				return err
 			}
@@ -86,6 +98,34 @@ func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
 	}
 	// What can be read is shown, also when an error at the end says that something could not be.
 	return cmp.Or(a.printHistory(&page, f.json), err)
+}
+
+// filter says which entries are wanted, of those that --failed leaves.
+func (a *app) filter(f *historyFlags, job string) (scheduler.Filter, error) {
+	filter := scheduler.Filter{Job: job}
+	known := []scheduler.Outcome{scheduler.Succeeded, scheduler.Failed, scheduler.TimedOut, scheduler.Cancelled, scheduler.Interrupted,
+		scheduler.NotStarted, scheduler.Skipped}
+	for _, text := range f.outcomes {
+		o := scheduler.Outcome(strings.ReplaceAll(text, "-", " "))
+		if !slices.Contains(known, o) {
+			return filter, usagef("--outcome: unknown outcome %.40q", text)
+		}
+		filter.Outcomes = append(filter.Outcomes, o)
+	}
+	if f.since == "" {
+		return filter, nil
+	}
+	now := a.now()
+	if d, err := time.ParseDuration(f.since); err == nil {
+		filter.Since = now.Add(-d)
+		return filter, nil
+	}
+	since, err := a.instant("since", f.since)
+	if since.After(now) && since.Before(now.Add(24*time.Hour)) { // a time of the day, which is one of the last
+		since = since.AddDate(0, 0, -1)
+	}
+	filter.Since = since
+	return filter, err
 }
 
 func (a *app) printHistory(page *historyPage, asJSON bool) error {

@@ -66,8 +66,8 @@ once. When it dies or is stopped, another goes on where it was. All they need is
 
 Each flag can also be given as an environment variable: --catch-up-max as SINGLETON_CATCH_UP_MAX. The flag wins.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (status), 4 a job needs attention
-(status --check); run has that of its command.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads, 4 a job needs attention (status --check), 5 the
+leader refuses, 6 the run of trigger --wait has not succeeded, 124 no answer in time; run has that of its command.`,
 		Example: `  singleton validate jobs.cron                run on your laptop: is the file right, and when does what run?
   singleton cron --group billing jobs.cron    run on every machine
   singleton status --group billing            who leads, what ran, what runs next`,
@@ -96,12 +96,25 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads (statu
 		a.newRunCommand(),
 		a.newStatusCommand(),
 		a.newHistoryCommand(),
+		a.newTriggerCommand(),
+		a.newPauseCommand(),
+		a.newResumeCommand(),
+		a.newCancelCommand(),
+		a.newResignCommand(),
+		a.newResetCommand(),
+		a.newForgetCommand(),
 		a.newValidateCommand(),
 		a.newNextCommand(),
 		a.newDoctorCommand(),
 		a.newDemoCommand(),
+		a.newCompletionCommand(),
 		a.newVersionCommand(),
 	)
+	for _, cmd := range root.Commands() {
+		if cmd.Flags().Lookup("group") != nil {
+			_ = cmd.RegisterFlagCompletionFunc("group", a.completeGroups) // it fails for a flag that is not there
+		}
+	}
 	return root
 }
 

@@ -208,6 +208,9 @@ func (p *statusPage) state(j scheduler.JobStatus) string {
 	case !j.Unowned.IsZero():
 		return fmt.Sprintf("no running binary has it, for %s", humane(p.now.Sub(j.Unowned)))
 	}
+	if j.Paused != nil {
+		return paused(*j.Paused, p.zone)
+	}
 	if e, n := p.open(j.Name); n > 1 {
 		return fmt.Sprintf("%d runs are open", n)
 	} else if n == 1 {

@@ -19,6 +19,8 @@ type entryView struct {
 	Outcome  scheduler.Outcome `json:"outcome,omitempty"` // absent while the run is open
 	Detail   string            `json:"detail,omitempty"`
 	Note     string            `json:"note,omitempty"`
+	Request  string            `json:"request,omitempty"` // of a manual run: who has asked for it, and by which request
+	Author   string            `json:"author,omitempty"`
 	Replica  string            `json:"replica,omitempty"` // absent while an attempt waits for its start
 	Token    uint64            `json:"token,omitempty"`
 	Started  time.Time         `json:"started,omitzero"`
@@ -30,7 +32,7 @@ type entryView struct {
 func viewEntry(e scheduler.Entry) entryView {
 	v := entryView{
 		Job: e.Job, RunID: e.RunID, Tick: e.Tick.UTC(), LastTick: e.LastTick.UTC(), Ticks: e.Ticks, Attempt: e.Attempt,
-		Reason: e.Reason, Outcome: e.Outcome, Detail: e.Detail, Note: e.Note, Replica: e.Replica, Token: e.Token,
+		Reason: e.Reason, Outcome: e.Outcome, Detail: e.Detail, Note: e.Note, Request: e.Request, Author: e.Author, Replica: e.Replica, Token: e.Token,
 		Started: e.Started.UTC(), Ended: e.Ended.UTC(),
 	}
 	if d, ok := late(e); ok {
@@ -44,9 +46,10 @@ func viewEntry(e scheduler.Entry) entryView {
 	return v
 }
 
-// late returns how long after its tick a first attempt started. What a retry or a rerun waited for is not lateness.
+// late returns how long after its tick a first attempt started. What a retry or a rerun waited for is not lateness, and a
+// manual run is not late for the tick that it is as of.
 func late(e scheduler.Entry) (time.Duration, bool) {
-	if e.Attempt != 1 || e.Started.IsZero() || e.Outcome == scheduler.NotStarted {
+	if e.Attempt != 1 || e.Request != "" || e.Started.IsZero() || e.Outcome == scheduler.NotStarted {
 		return 0, false
 	}
 	return e.Started.Sub(e.Tick), true
@@ -71,8 +74,9 @@ func skipped(e scheduler.Entry) string {
 // statusView is a status as programs read it.
 type statusView struct {
 	Group    string        `json:"group"`
-	Time     time.Time     `json:"time"`   // of this machine
-	Leader   *leaderView   `json:"leader"` // null when nobody leads
+	Time     time.Time     `json:"time"`             // of this machine
+	Leader   *leaderView   `json:"leader"`           // null when nobody leads
+	Paused   *pauseView    `json:"paused,omitempty"` // of all jobs
 	Replicas []replicaView `json:"replicas"`
 	Jobs     []jobStatus   `json:"jobs"`
 	Running  []runView     `json:"running"` // open in the ledger
@@ -106,6 +110,7 @@ type jobStatus struct {
 	Unowned     time.Time  `json:"unowned_since,omitzero"`
 	Overdue     time.Time  `json:"overdue_since,omitzero"`
 	Problem     string     `json:"problem,omitempty"`
+	Paused      *pauseView `json:"paused,omitempty"` // of this job or of all
 	Attention   bool       `json:"needs_attention"`
 }
 
@@ -114,6 +119,7 @@ func viewStatus(st scheduler.Status, now time.Time) statusView {
 		Group: st.Group, Time: now.UTC(),
 		Replicas: []replicaView{}, Jobs: []jobStatus{}, Running: []runView{}, // [] rather than null
 	}
+	v.Paused = viewPause(st.Paused)
 	if st.Leader.Replica != "" {
 		v.Leader = &leaderView{
 			Replica: st.Leader.Replica, Token: st.Leader.Token,
@@ -126,7 +132,7 @@ func viewStatus(st scheduler.Status, now time.Time) statusView {
 	for _, j := range st.Jobs {
 		job := jobStatus{
 			Name: j.Name, Spec: j.Spec, Zone: j.Zone, Next: j.Next.UTC(), Unowned: j.Unowned.UTC(), Problem: j.Problem,
-			Overdue: j.Overdue.UTC(), Last: viewOptional(j.Last), Skipped: viewOptional(j.Skipped), Attention: needsAttention(j),
+			Paused: viewPause(j.Paused), Overdue: j.Overdue.UTC(), Last: viewOptional(j.Last), Skipped: viewOptional(j.Skipped), Attention: needsAttention(j),
 		}
 		if words, known := describe(j.Spec, j.Zone); known {
 			job.Description = words
@@ -142,6 +148,21 @@ func viewStatus(st scheduler.Status, now time.Time) statusView {
 		v.Running = append(v.Running, r)
 	}
 	return v
+}
+
+// pauseView is a pause as programs read it.
+type pauseView struct {
+	Reason string    `json:"reason,omitempty"`
+	Author string    `json:"author,omitempty"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until,omitzero"` // absent where only a resume ends it
+}
+
+func viewPause(p *scheduler.Pause) *pauseView {
+	if p == nil {
+		return nil
+	}
+	return &pauseView{Reason: p.Reason, Author: p.Author, Since: p.Since.UTC(), Until: p.Until.UTC()}
 }
 
 func viewOptional(e *scheduler.Entry) *entryView {
