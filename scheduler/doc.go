@@ -15,7 +15,7 @@
 //     clocks, pauses and partitions.
 //   - S2 No tick is lost silently. Each attempt ends as exactly one of succeeded, failed, timed out, cancelled,
 //     interrupted or not started; each tick without an attempt is skipped with a reason: overlap, late, cap, redefined,
-//     unowned, or restored. History says which. Consecutive skips of one job for one reason are one entry.
+//     unowned, paused, reset, or restored. History says which. Consecutive skips of one job for one reason are one entry.
 //   - S3 An interrupted run is not run again by default; with InterruptRerun it is, as the next attempt of the same tick,
 //     1 s after the first interruption and 2 s after the second, until its third interruption, within the window, and never
 //     once any attempt is known to have succeeded.
@@ -23,7 +23,7 @@
 //     Valid, and a context of its own that ends before its replica's session can.
 //   - S5 Stopping hands over at once: the stopping leader starts nothing more and releases the lease; its running jobs go
 //     on, up to the grace, on their replica's session, and the new leader still sees them as running.
-//   - S6 A change never fires by surprise: a job that is new, or whose ticks have changed, starts from now. Only what
+//   - S6 A change never fires by surprise: a job that is new or resumed, or whose ticks have changed, starts from now. Only what
 //     determines the ticks counts as a change: not a timeout, a policy or the spelling of an expression.
 //   - S7 A leader whose scheduling loop stands still for max(2 min, 4 leases) ends its term, however well it renews.
 //
@@ -61,7 +61,7 @@
 // ticks that nobody could start in time (no leader, a store that did not answer, MaxRunning reached), OnInterrupt what
 // comes after an interrupted run, and Retry what comes after one that has failed or timed out. Reasons of skipped ticks: overlap (a run was open), late (CatchUp does not make it up),
 // cap (older than the newest CatchUpMax), redefined (the schedule has been changed), unowned (no leader's binary had the
-// job), restored (dealt with before the store lost the records of it).
+// job), paused, reset (by a request), restored (dealt with before the store lost the records of it).
 //
 // Failures and interruptions are counted apart: with Retry of 3 attempts and InterruptRerun a run has at most 3 attempts that
 // fail and 3 that are interrupted, numbered through. No attempt follows one that has succeeded, was cancelled, or returned an
@@ -79,9 +79,22 @@
 // The tick is still named by its scheduled instant; when it is due, late, overlapped or outside the window counts from its
 // delayed start.
 //
+// # Requests
+//
+// An Inspector, in any process, posts requests into the inbox: trigger, pause, resume, cancel, resign, forget, reset. Whoever
+// leads acts on each once, in the commit that takes it out of the inbox, and keeps the answer for an hour; Request.Wait
+// returns it, for a trigger the last attempt of its run, whoever led meanwhile. A request that is older than half an hour by
+// the store's clock is refused, and so is one from a clock that is as far ahead: a duplicate could come when nobody remembers
+// any more that it was acted on. Requests of one author count in the order in which they were made: a pause that arrives
+// after the resume that followed it is refused.
+//
+// A manual run has the ID "job@tick+request" and leaves the watermark alone, but counts for overlap like any other. A pause
+// stops the ticks of a job or of all: those that fall due meanwhile are skipped. Runs that are open go on, with their further
+// attempts, and a job that is paused can be triggered.
+//
 // # Data loss
 //
-// A replica that has led remembers watermarks, open runs and how far the ledger had got, and for a while the ends of its own
+// A replica that has led remembers watermarks, pauses, requests, open runs and how far the ledger had got, and for a while the ends of its own
 // runs. It looks at the ledger every half lease; one that has fallen behind gets back what is remembered: the later
 // watermark wins, a claim that was lost is an open run again, and a run that had ended is closed again and not run again. A
 // leader that is told by the store that records are lost says what it remembers before it gives up the lease, so that the
