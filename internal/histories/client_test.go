@@ -10,12 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/netproxy"
 	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
-	"github.com/go-singleton/singleton/store/redisstore"
 )
 
 const (
@@ -54,9 +51,10 @@ func (r *recorder) history() history {
 type client struct {
 	t        *testing.T
 	id       int
-	proxy    *redistest.Proxy
-	redis    *redis.Client
-	store    *redisstore.Store
+	proxy    *netproxy.Proxy
+	store    store.Store
+	put      func(ctx context.Context, value string) error // past the store; nil where nobody does
+	lag      time.Duration                                 // for which the servers may keep a lease that is over
 	recorder *recorder
 	ttl      time.Duration
 	random   *rand.Rand
@@ -72,18 +70,12 @@ type client struct {
 	still time.Time // until when the client stands still
 }
 
-func newClient(t *testing.T, server *redistest.Server, r *recorder, id int, ttl time.Duration, seed uint64) *client {
+func newClient(t *testing.T, b *backend, r *recorder, id int, ttl time.Duration, seed uint64) *client {
 	c := &client{
-		t: t, id: id, recorder: r, ttl: ttl, random: rand.New(rand.NewPCG(seed, uint64(id))),
-		proxy: redistest.StartProxy(t, server.Addr()), campaign: campaign{id, 1},
+		t: t, id: id, recorder: r, ttl: ttl, lag: b.lag, random: rand.New(rand.NewPCG(seed, uint64(id))),
+		proxy: netproxy.Start(t, b.addr), campaign: campaign{id, 1},
 	}
-	c.redis = redis.NewClient(&redis.Options{Addr: c.proxy.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
-	c.store = redisstore.New(c.redis, nil)
-	t.Cleanup(func() {
-		if err := errors.Join(c.store.Close(), c.redis.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	c.store, c.put = b.open(t, c.proxy.Addr(), ttl)
 	return c
 }
 
@@ -107,7 +99,7 @@ func (c *client) call(o operation, limit time.Duration, do func(context.Context,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	o.client, o.called = c.id, c.recorder.now()
+	o.client, o.lag, o.called = c.id, int64(c.lag), c.recorder.now()
 	err := do(ctx, &o)
 	o.returned = c.recorder.now()
 	if o.outcome = word(err); o.outcome == unknown {
@@ -221,7 +213,7 @@ func (c *client) commitNumber(number uint64, value string, limit time.Duration) 
 func (c *client) write(limit time.Duration) operation {
 	o := operation{action: write, campaign: c.campaign, token: c.lease.Token, value: c.draw()}
 	return c.call(o, limit, func(ctx context.Context, o *operation) error {
-		return c.redis.HSet(ctx, "singleton:{"+group+"}:r:"+bucket, key, o.value).Err()
+		return c.put(ctx, o.value)
 	})
 }
 

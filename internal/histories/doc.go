@@ -3,7 +3,7 @@
 //
 // # What runs
 //
-// For each seed, a redis-server of its own and two to five clients. Each client has a connection pool and a proxy of its
+// For each seed, a Redis or a ZooKeeper of its own and two to five clients. Each client has a store and a proxy of its
 // own, and does as a bad replica might: it campaigns, renews, commits, reads, releases, repeats what got no answer, gives
 // up, and goes on with a lease that is long over. Meanwhile requests and replies are lost, delayed, cut, or held and
 // delivered after later ones; clients stand still for longer than their lease; and the server is frozen. A call is
@@ -30,7 +30,8 @@
 // A lock without fencing is this object with writes that nobody checks. It is not linearizable, and a test shows so: the
 // same pause at the same moment, once with a plain write and once with a commit.
 //
-// The server's wall clock must run at the rate of the monotonic clock, to within 1 %, and not step.
+// ZooKeeper keeps the lease of a client that it cannot hear until its session ends, so that only the earliest end of a lease
+// is checked there. The server's wall clock must run at the rate of the monotonic clock, to within 1 %, and not step.
 //
 // # How to run it again
 //

@@ -11,8 +11,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"go.uber.org/goleak"
-
-	"github.com/go-singleton/singleton/internal/redistest"
 )
 
 var (
@@ -29,10 +27,20 @@ func TestMain(m *testing.M) {
 
 // TestFencedHistoriesAreLinearizable holds the Redis store against the object of the package documentation (E3, S1).
 func TestFencedHistoriesAreLinearizable(t *testing.T) {
-	for seed := *first; seed < *first+*seeds; seed++ {
+	judged(t, *seeds, onRedis, 150*time.Millisecond)
+}
+
+// TestFencedHistoriesOfZooKeeperAreLinearizable holds the ZooKeeper store against the same object.
+func TestFencedHistoriesOfZooKeeperAreLinearizable(t *testing.T) {
+	judged(t, (*seeds+3)/4, onZooKeeper, 300*time.Millisecond)
+}
+
+// judged records histories of n seeds and judges them; ttl is the shortest lease.
+func judged(t *testing.T, n uint64, on func(*testing.T) *backend, ttl time.Duration) {
+	for seed := *first; seed < *first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			h := record(t, seed)
+			h := record(t, on(t), seed, ttl)
 			begin := time.Now()
 			verdict := h.judge()
 			t.Logf("%v in %v: %d calls, %d grants, %d commits, %d refused, %d without an answer", verdict,
@@ -50,14 +58,15 @@ func TestFencedHistoriesAreLinearizable(t *testing.T) {
 	}
 }
 
-// record lets a seed's clients loose on a server and returns what they were answered.
-func record(t *testing.T, seed uint64) history {
-	server, r := redistest.Start(t), newRecorder()
+// record lets a seed's clients loose on a server and returns what they were answered. Leases last for shortest, or two
+// or four times as long.
+func record(t *testing.T, b *backend, seed uint64, shortest time.Duration) history {
+	r := newRecorder()
 	random := rand.New(rand.NewPCG(seed, 0))
-	ttl := []time.Duration{150, 300, 600}[random.IntN(3)] * time.Millisecond
+	ttl := shortest << random.IntN(3)
 	clients := make([]*client, 2+random.IntN(4))
 	for i := range clients {
-		clients[i] = newClient(t, server, r, i+1, ttl, seed)
+		clients[i] = newClient(t, b, r, i+1, ttl, seed)
 	}
 
 	calm, quieten := context.WithCancel(t.Context())
@@ -67,7 +76,7 @@ func record(t *testing.T, seed uint64) history {
 	defer end()
 	defer faults.Wait()
 	defer quieten()
-	faults.Go(func() { newNemesis(seed, 0, ttl).freeze(calm, server) })
+	faults.Go(func() { newNemesis(seed, 0, ttl).freeze(calm, b) })
 	for _, c := range clients {
 		faults.Go(func() { newNemesis(seed, uint64(c.id), ttl).haunt(calm, c) })
 		calls.Go(func() { c.run(over) })

@@ -4,8 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
-
-	"github.com/go-singleton/singleton/internal/redistest"
 )
 
 // nemesis breaks what a client needs, one fault after another, until ctx ends; then all is well again.
@@ -53,11 +51,11 @@ func (n *nemesis) haunt(ctx context.Context, c *client) {
 }
 
 // freeze stops the server now and then, mostly for less than a lease.
-func (n *nemesis) freeze(ctx context.Context, s *redistest.Server) {
-	defer s.Cont()
+func (n *nemesis) freeze(ctx context.Context, b *backend) {
+	defer b.cont()
 	for pause(ctx, n.between(100, 600)) {
-		s.Stop()
+		b.stop()
 		pause(ctx, n.between(5, 130))
-		s.Cont()
+		b.cont()
 	}
 }

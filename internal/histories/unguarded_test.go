@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"github.com/go-singleton/singleton/internal/redistest"
 )
 
 // generous is more than a call on a sound network takes.
@@ -15,8 +13,8 @@ const generous = 10 * time.Second
 // paused is one schedule on a sound network: client 1 leads, looks whether it does, and stands still before it writes,
 // until client 2 leads and has written; then it goes on.
 func paused(t *testing.T, put func(*client) operation) (history, operation) {
-	server, r := redistest.Start(t), newRecorder()
-	old, young := newClient(t, server, r, 1, 300*time.Millisecond, 1), newClient(t, server, r, 2, time.Minute, 1)
+	b, r := onRedis(t), newRecorder()
+	old, young := newClient(t, b, r, 1, 300*time.Millisecond, 1), newClient(t, b, r, 2, time.Minute, 1)
 	if o := old.acquire(generous); o.outcome != done {
 		t.Fatalf("%v", o)
 	}
