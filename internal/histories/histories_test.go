@@ -32,7 +32,7 @@ func TestFencedHistoriesAreLinearizable(t *testing.T) {
 
 // TestFencedHistoriesOfZooKeeperAreLinearizable holds the ZooKeeper store against the same object.
 func TestFencedHistoriesOfZooKeeperAreLinearizable(t *testing.T) {
-	judged(t, (*seeds+3)/4, onZooKeeper, 300*time.Millisecond)
+	judged(t, (*seeds+3)/4, onZooKeeper, 350*time.Millisecond)
 }
 
 // judged records histories of n seeds and judges them; ttl is the shortest lease.

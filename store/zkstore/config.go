@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,14 +44,15 @@ type Config struct {
 func (c Config) complete() (Config, error) {
 	var servers, problems []string
 	for _, s := range c.Servers {
-		if _, _, err := net.SplitHostPort(s); err != nil {
-			s = net.JoinHostPort(strings.Trim(s, "[]"), fmt.Sprint(zk.DefaultPort))
-		}
 		host, port, err := net.SplitHostPort(s)
-		if err != nil || host == "" || port == "" {
+		if err != nil {
+			host, port = strings.Trim(s, "[]"), strconv.Itoa(zk.DefaultPort)
+		}
+		_, address := netip.ParseAddr(host)
+		if host == "" || port == "" || strings.Contains(host, ":") && address != nil {
 			problems = append(problems, fmt.Sprintf("server %.140q is not host or host:port", s))
 		}
-		servers = append(servers, s)
+		servers = append(servers, net.JoinHostPort(host, port))
 	}
 	c.Servers = servers
 	if len(servers) == 0 {

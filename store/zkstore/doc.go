@@ -29,7 +29,9 @@
 // session has ended is never heard from the servers in time; who holds a lease stands on its own clock.
 //
 // When the servers have ended the session, the client opens another silently. What lived on the old one is lost
-// ([store.ErrLost], [store.ErrEnded]), and is told by the owner of the ephemeral znodes.
+// ([store.ErrLost], [store.ErrEnded]), and is told by the owner of the ephemeral znodes. The store opens another, too, when
+// there has been no connection for as long as the session lasts: servers that have lost their data refuse a client that
+// has seen more than they know.
 //
 // # Connections
 //

@@ -50,7 +50,7 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 			return err
 		}
 	}
-	if errors.Is(err, errClosing) {
+	if errors.Is(err, errClosing) && s.ctx.Err() != nil {
 		return errClosed
 	}
 	err = fmt.Errorf("zkstore: %s: %w", method, err)

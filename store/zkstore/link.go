@@ -18,7 +18,7 @@ const (
 	outstanding   = 64 // calls at once
 )
 
-var errClosing = errors.New("zkstore: the store is being closed")
+var errClosing = errors.New("the connection has been given up")
 
 // session is a ZooKeeper session, as the last handshake granted it.
 type session struct {
@@ -47,8 +47,9 @@ type link struct {
 
 	mu      sync.Mutex
 	granted session
-	up      bool // there is a session on a connection
-	known   bool // the servers know who we are
+	up      bool      // there is a session on a connection
+	down    time.Time // since when there is none
+	known   bool      // the servers know who we are
 	changed chan struct{}
 	idle    bool  // the client is to connect no more, and has seen it
 	failure error // of the last attempt to connect
@@ -62,7 +63,7 @@ func newLink(c Config, once bool, fired func(zk.Event)) (*link, error) {
 		cfg: c, hosts: newHosts(c.Servers), once: once, fired: fired,
 		patience: max(min(longPatience, c.SessionTimeout/6), leastPatience),
 		slots:    make(chan struct{}, outstanding), changed: make(chan struct{}),
-		known: c.User == "",
+		known: c.User == "", down: time.Now(),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	begun := make(chan struct{}) // the client calls back before Connect has returned
@@ -158,7 +159,9 @@ func (l *link) event(e zk.Event) {
 		return
 	}
 	l.mu.Lock()
-	l.up = e.State == zk.StateHasSession
+	if up := e.State == zk.StateHasSession; up != l.up {
+		l.up, l.down = up, time.Now()
+	}
 	if e.State == zk.StateDisconnected && l.once {
 		l.end()
 	}
@@ -187,6 +190,14 @@ func (l *link) session() session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.granted
+}
+
+// stale tells whether the session must be over: for longer than it lasts there has been no connection. The client does not
+// think so, and servers that have lost their data refuse it for ever, because it has seen what they do not know.
+func (l *link) stale() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.up && l.granted.id != 0 && time.Since(l.down) > max(l.granted.timeout, l.cfg.SessionTimeout)
 }
 
 // ready waits for a connection with a session.

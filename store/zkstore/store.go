@@ -84,13 +84,19 @@ func (s *Store) begin(ctx context.Context) (*link, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.link == nil {
-		l, err := newLink(s.cfg, false, nil)
-		if err != nil {
-			return nil, err
-		}
-		s.link = l
-		s.background.Go(s.sweep)
+	old := s.link
+	if old != nil && !old.stale() {
+		return old, nil
 	}
-	return s.link, nil
+	l, err := newLink(s.cfg, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.link = l
+	if old == nil {
+		s.background.Go(s.sweep)
+	} else {
+		s.background.Go(func() { old.close(true) })
+	}
+	return l, nil
 }
