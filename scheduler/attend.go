@@ -157,14 +157,16 @@ func (a *attendant) compare(ctx context.Context) bool {
 	}) {
 		return false
 	}
-	open, unknown := make(map[claimKey]bool), 0
+	open, unknown, lost := make(map[claimKey]bool), 0, false
 	own := a.elector.ID()
 	for _, rec := range runs {
 		open[rec.claim()] = true
 		a.runner.heed(rec)
 		active, ended := a.runner.owns(rec.claim())
 		switch {
-		case active || ended || rec.Replica != own || a.runner.again(rec.claim()):
+		case active || ended || rec.Replica != own:
+		case a.runner.again(rec.claim()):
+			lost = true
 		case rec.Token > token: // it may only be on its way
 			unknown++
 		default:
@@ -184,6 +186,9 @@ func (a *attendant) compare(ctx context.Context) bool {
 	}
 	if gone && unknown == 0 {
 		a.runner.certain(token)
+	}
+	if lost { // before its ends: other attempts may have followed those
+		a.tell(ctx)
 	}
 	return true
 }

@@ -14,7 +14,10 @@ const maxInterrupts = 3
 // notAgain begins why no attempt follows one that has not succeeded, in its entry.
 const notAgain = "not run again: "
 
-const olderThanWindow = "older than the window"
+const (
+	olderThanWindow = "older than the window"
+	lostLater       = "the store has lost what came after it"
+)
 
 // rerunDelay is how long the attempt after the nth interruption waits.
 func rerunDelay(n int) time.Duration { return time.Second << (n - 1) }
@@ -58,11 +61,12 @@ func (b *book) end(ctx context.Context, e Entry, now time.Time) error {
 
 // notStarted records an attempt that has done nothing, and lets the run wait for another.
 func (b *book) notStarted(j *jobState, rec *runRecord, e Entry, now time.Time) {
-	if rec.Cancel != nil {
-		e.Detail = notAgain + rec.Cancel.String()
+	why := rec.last()
+	if why != "" {
+		e.Detail = notAgain + why
 	}
 	b.enter(j, e)
-	if rec.Succeeded || rec.Cancel != nil {
+	if why != "" {
 		b.closeRun(j, rec, now)
 		return
 	}
@@ -73,15 +77,11 @@ func (b *book) notStarted(j *jobState, rec *runRecord, e Entry, now time.Time) {
 func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time.Time) {
 	rec.Interrupts++
 	again := j.def == nil || j.def.OnInterrupt == InterruptRerun
-	why := ""
+	why := rec.last()
 	switch {
-	case rec.Cancel != nil:
-		why = rec.Cancel.String()
-	case !again:
+	case why != "" || !again:
 	case j.def == nil:
 		why = "the leader's binary lacks the job"
-	case rec.Succeeded:
-		why = "an earlier attempt has succeeded"
 	case rec.Interrupts >= maxInterrupts:
 		why = "its third interruption"
 	}

@@ -67,6 +67,7 @@ type runRecord struct {
 	NotBefore  time.Time `json:"not_before,omitzero"`  // of an attempt that waits
 
 	Cancel *cancelMark `json:"cancel,omitempty"` // the attempt is to end, and none follows
+	Lost   bool        `json:"lost,omitempty"`   // the store has lost what came after the attempt: none follows
 
 	Request string `json:"request,omitempty"` // of a manual run: the ID of the request that asked for it
 	Author  string `json:"author,omitempty"`  // of a manual run: who has asked
@@ -79,6 +80,19 @@ func (r *runRecord) tick() time.Time   { return time.Unix(r.Tick, 0).UTC() }
 func (r *runRecord) claimed() position { return position{r.Token, r.Number} }
 func (r *runRecord) waits() bool       { return r.Replica == "" }
 func (r *runRecord) claim() claimKey   { return claimKey{run: r.id(), token: r.Token, number: r.Number} }
+
+// last says why no attempt follows the one that is open, whatever becomes of it; "" where one may.
+func (r *runRecord) last() string {
+	switch {
+	case r.Cancel != nil:
+		return r.Cancel.String()
+	case r.Succeeded:
+		return "another attempt has succeeded"
+	case r.Lost:
+		return lostLater
+	}
+	return ""
+}
 
 // claimKey names one attempt.
 type claimKey struct {

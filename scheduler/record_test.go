@@ -29,7 +29,7 @@ var (
 	someRun = runRecord{
 		Version: formatVersion, Job: "a", Tick: day.Add(3 * time.Hour).Unix(), Attempt: 2, Reason: ReasonRerun, Token: 5, Number: 6,
 		Replica: "r1-0a", Started: day.Add(3 * time.Hour), Session: 15_000, Interrupts: 1, Failures: 2, Succeeded: true,
-		Cancel: &cancelMark{Cause: causeReplaced, By: "2026-11-29T03:05:00Z"},
+		Lost: true, Cancel: &cancelMark{Cause: causeReplaced, By: "2026-11-29T03:05:00Z"},
 	}
 )
 

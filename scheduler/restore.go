@@ -48,7 +48,7 @@ func (l *leader) restore(ctx context.Context, from *recall, now time.Time) error
 	if err := l.restoreClaims(ctx, from); err != nil {
 		return err
 	}
-	return l.closeEnded(from, now)
+	return l.closeEnded(ctx, from, now)
 }
 
 // restoreGroup brings back what is known of the group as a whole, and that requests were acted on.
@@ -88,22 +88,32 @@ func (l *leader) raise(j *jobState, to *jobRecord, now time.Time) {
 }
 
 // restoreClaims brings back the open runs that were claimed after the ledger that this leader has found: their claims were
-// lost, and they come back only to be closed. One whose end has come already stands in history.
+// lost, and they come back only to be closed. One whose end has come already stands in history. A run that has failed since
+// waits for the attempt that the memory says, so that none is claimed again.
 func (l *leader) restoreClaims(ctx context.Context, from *recall) error {
 	b := l.book
 	for _, id := range slices.Sorted(maps.Keys(from.Runs)) {
 		rec, err := decodeRun(store.Record{Key: id, Value: from.Runs[id]})
-		if err != nil || rec.waits() || !l.found.before(rec.claimed()) || l.claimedNow(id) {
+		if err != nil || l.claimedNow(id) {
 			continue
 		}
-		ended, _, err := b.find(ctx, rec.Job, func(h *Entry) bool {
-			return h.RunID == id && h.Token == rec.Token && h.Number == rec.Number
-		})
-		if err != nil {
-			return err
-		}
-		if ended != nil {
-			continue
+		if rec.waits() {
+			if old := b.runs[id]; old == nil || old.Attempt >= rec.Attempt || !l.found.before(from.position()) {
+				continue
+			}
+		} else {
+			if !l.found.before(rec.claimed()) {
+				continue
+			}
+			ended, _, err := b.find(ctx, rec.Job, func(h *Entry) bool {
+				return h.RunID == id && h.Token == rec.Token && h.Number == rec.Number
+			})
+			if err != nil {
+				return err
+			}
+			if ended != nil {
+				continue
+			}
 		}
 		if err := b.step(); err != nil {
 			return err
@@ -118,30 +128,39 @@ func (l *leader) restoreClaims(ctx context.Context, from *recall) error {
 }
 
 // closeEnded closes the open runs of which a memory, which is newer than the ledger, says that they had ended. Who executed
-// them can tell how; where nobody can, they do not wait for an end that was lost, and are not run again.
-func (l *leader) closeEnded(from *recall, now time.Time) error {
+// them can tell how, but perhaps of an attempt that others have followed: none follows now. Where nobody can, they do not
+// wait for an end that was lost.
+func (l *leader) closeEnded(ctx context.Context, from *recall, now time.Time) error {
 	b := l.book
 	if !from.Whole || !l.found.before(from.position()) {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(b.runs)) {
 		rec := b.runs[id]
-		_, open := from.Runs[id]
-		_, ended := l.scheduler.runner.owns(rec.claim())
-		known := open || ended || from.position().before(rec.claimed()) || l.claimedNow(id)
-		if known || l.scheduler.runner.again(rec.claim()) || l.alive[rec.Replica] {
+		if _, open := from.Runs[id]; open || from.position().before(rec.claimed()) || l.claimedNow(id) {
 			continue
 		}
 		if err := b.step(); err != nil {
 			return err
 		}
 		j := b.jobs[rec.Job]
-		if j != nil && j.problem == nil {
-			e := entryOf(rec)
-			e.Ended, e.Outcome, e.Detail = now, Interrupted, "the store has lost its end; not run again"
-			b.enter(j, e)
+		_, ended := l.scheduler.runner.owns(rec.claim())
+		switch {
+		case rec.waits():
+			if err := b.giveUp(ctx, j, rec, lostLater, now); err != nil {
+				return err
+			}
+		case ended || l.scheduler.runner.again(rec.claim()) || l.alive[rec.Replica]:
+			rec.Lost = true
+			b.put(bucketRun, id, rec)
+		default:
+			if j != nil && j.problem == nil {
+				e := entryOf(rec)
+				e.Ended, e.Outcome, e.Detail = now, Interrupted, "the store has lost its end; not run again"
+				b.enter(j, e)
+			}
+			b.closeRun(j, rec, time.Time{})
 		}
-		b.closeRun(j, rec, time.Time{})
 	}
 	return b.flush()
 }

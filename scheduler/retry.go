@@ -101,11 +101,9 @@ func (b *book) retry(j *jobState, rec *runRecord, e Entry, now time.Time) (at ti
 		return time.Time{}, ""
 	}
 	at = now.Add(policy.delay(rec.id(), rec.Failures))
+	why = rec.last()
 	switch {
-	case rec.Cancel != nil:
-		why = rec.Cancel.String()
-	case rec.Succeeded:
-		why = "another attempt has succeeded"
+	case why != "":
 	case e.Permanent:
 		why = "its error is permanent"
 	case rec.Failures >= policy.Attempts:

@@ -3,7 +3,10 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/cenkalti/backoff/v4"
 
 	"github.com/go-singleton/singleton/internal/line"
 	"github.com/go-singleton/singleton/internal/world"
@@ -102,7 +105,9 @@ func (c *chance) plan(w *work) (long time.Duration, v verdict) {
 		v.panics = true
 	case 1:
 		v.exits = true
-	case 2, 3, 4, 5, 6, 7:
+	case 2:
+		v.err = fmt.Errorf("for good: %w", backoff.Permanent(errors.New("failed")))
+	case 3, 4, 5, 6, 7:
 		v.err = errors.New("failed")
 	}
 	return long, v

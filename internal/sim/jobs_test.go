@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
+	"math/big"
 	"time"
 
 	"github.com/go-singleton/singleton/scheduler"
@@ -36,6 +38,7 @@ type job struct {
 	exclusive bool // no two runs at once
 	rerun     bool // after an interruption
 	slow      bool // its runs take long
+	failures  int  // that a run may have, where it is tried again; else 0
 	builds    []build
 }
 
@@ -80,6 +83,22 @@ func jobs() []*job {
 		{rerun: true, slow: true, builds: []build{
 			{pattern{30, 10}, scheduler.Job{Name: "slow", Spec: "10,40 * * * * *"}},
 		}},
+		{rerun: true, builds: []build{
+			{pattern{15, 4}, scheduler.Job{Name: "retry", Spec: "4-59/15 * * * * *", Timeout: 2 * time.Second,
+				Retry: scheduler.Retry{Attempts: 3, Delay: 1500 * time.Millisecond, MaxDelay: 2500 * time.Millisecond}}},
+			{pattern{15, 4}, scheduler.Job{Name: "retry", Spec: "4,19,34,49 * * * * *", Timeout: 2 * time.Second,
+				Retry: scheduler.Retry{Attempts: 2, Delay: 12 * time.Second}}},
+		}},
+		{rerun: true, slow: true, builds: []build{
+			{pattern{10, 8}, scheduler.Job{Name: "replace", Spec: "8-59/10 * * * * *", Overlap: scheduler.OverlapReplace,
+				Retry: scheduler.Retry{Attempts: 2, Delay: 4 * time.Second}}},
+		}},
+		{builds: []build{
+			{pattern{20, 7}, scheduler.Job{Name: "jitter", Spec: "7,27,47 * * * * *", Jitter: 9 * time.Second, CatchUp: scheduler.CatchUpNone,
+				Retry: scheduler.Retry{Attempts: 2, Delay: 3 * time.Second}}},
+			{pattern{20, 7}, scheduler.Job{Name: "jitter", Spec: "7-59/20 * * * * *", Jitter: time.Hour,
+				Retry: scheduler.Retry{Attempts: 2, Delay: 3 * time.Second}}},
+		}},
 	}
 	for _, j := range all {
 		for i := range j.builds {
@@ -92,6 +111,7 @@ func jobs() []*job {
 				b.job.Schedule = b.pattern
 			}
 			j.exclusive = b.job.Overlap != scheduler.OverlapAllow
+			j.failures = max(j.failures, b.job.Retry.Attempts)
 		}
 	}
 	return all
@@ -105,6 +125,21 @@ func (j *job) pattern(spec string) (pattern, error) {
 		}
 	}
 	return pattern{}, fmt.Errorf("job %s has never had the spec %q", j.name, spec)
+}
+
+// due returns when a tick may start at the earliest, whichever binary leads.
+func (j *job) due(tick int64) time.Time {
+	first := time.Unix(tick+j.builds[0].pattern.every, 0)
+	for _, b := range j.builds {
+		most := min(b.job.Jitter, time.Duration(b.pattern.every)*time.Second-1)
+		sum := sha256.Sum256([]byte(j.name + time.Unix(tick, 0).UTC().Format("@2006-01-02T15:04:05Z")))
+		delay := new(big.Int).SetBytes(sum[:8])
+		delay.Mod(delay, big.NewInt(int64(most)+1))
+		if at := time.Unix(tick, delay.Int64()); at.Before(first) {
+			first = at
+		}
+	}
+	return first
 }
 
 // draw is a number that follows from the seed and what it is for.

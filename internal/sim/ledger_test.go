@@ -259,6 +259,7 @@ func (c *commit) run(ch store.Change) {
 	if job, tick, err := runTick(ch.Key); err != nil || job != rec.Job || tick.Unix() != rec.Tick {
 		c.fail("%s writes run %s as %+v", c.name, ch.Key, rec)
 	}
+	c.follows(ch.Key, rec)
 	attempts := c.claims[ch.Key]
 	switch {
 	case rec.waits():
@@ -283,6 +284,40 @@ func (c *commit) run(ch store.Change) {
 	c.tell(fmt.Sprintf("%s (attempt %d, %s): claimed", brief(ch.Key), rec.Attempt, rec.Reason))
 	if rec.Attempt == 1 {
 		c.taken[rec.Job] = append(c.taken[rec.Job], rec.Tick)
+	}
+}
+
+// follows judges what becomes of the record of a run: an attempt starts no earlier than it may, one that is to end is the
+// last, and what stands of failures and of the next attempt's time stays.
+func (c *commit) follows(id string, rec runRecord) {
+	j := c.jobs[rec.Job]
+	if j == nil {
+		c.fail("%s claims %s of an unknown job", c.name, id)
+		return
+	}
+	var old runRecord
+	if value, ok := c.records["run"][id]; ok {
+		var err error
+		if old, err = c.readRun.decode(value); err != nil {
+			c.fail("run %s: %v", id, err)
+			return
+		}
+	}
+	switch {
+	case old.Version == 0:
+		if due := j.due(rec.Tick); rec.Attempt == 1 && rec.Started.Before(due) {
+			c.fail("%s claims %s at %v, before it is due at %v", c.name, id, rec.Started, due)
+		}
+	case rec.Failures < old.Failures || rec.Interrupts < old.Interrupts || rec.Attempt < old.Attempt || rec.Attempt > old.Attempt+1:
+		c.fail("%s makes %+v of %+v", c.name, rec, old)
+	case old.Cancel != nil && (rec.Cancel == nil || rec.Attempt != old.Attempt):
+		c.fail("%s lets %s go on, which is to end", c.name, id)
+	case old.waits() && rec.waits() && !rec.NotBefore.Equal(old.NotBefore):
+		c.fail("%s moves attempt %d of %s from %v to %v", c.name, rec.Attempt, id, old.NotBefore, rec.NotBefore)
+	case old.waits() && !rec.waits() && rec.Started.Before(old.NotBefore):
+		c.fail("%s claims attempt %d of %s at %v, not before %v", c.name, rec.Attempt, id, rec.Started, old.NotBefore)
+	case !old.waits() && rec.waits() && rec.Failures > 0 && rec.Failures >= j.failures:
+		c.fail("%s lets %s wait after %d failures", c.name, id, rec.Failures)
 	}
 }
 

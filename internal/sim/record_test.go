@@ -28,6 +28,14 @@ type runRecord struct {
 	Number    uint64 `json:"number"`
 	Replica   string `json:"replica"` // "": it waits for its next attempt
 	Succeeded bool   `json:"succeeded"`
+
+	Started    time.Time `json:"started"`
+	NotBefore  time.Time `json:"not_before"` // of an attempt that waits
+	Interrupts int       `json:"interrupts"`
+	Failures   int       `json:"failures"`
+	Cancel     *struct {
+		Cause string `json:"cause"`
+	} `json:"cancel"` // it is to end
 }
 
 func (r runRecord) waits() bool { return r.Replica == "" }
@@ -42,10 +50,13 @@ type entryRecord struct {
 	Attempt  int       `json:"attempt"`
 	Token    uint64    `json:"token"`
 	Number   uint64    `json:"number"`
+	Reason   string    `json:"reason"`
 	Outcome  string    `json:"outcome"`
 	Detail   string    `json:"detail"`
 	Note     string    `json:"note"`
 	Sequence uint64    `json:"sequence"`
+
+	Permanent bool `json:"permanent"`
 }
 
 // attempt names what an entry is about: "job@tick#1".
@@ -60,6 +71,7 @@ const (
 	timedOut    = "timed out"
 	interrupted = "interrupted"
 	notStarted  = "not started"
+	cancelled   = "cancelled"
 	skipped     = "skipped"
 )
 

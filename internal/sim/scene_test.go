@@ -42,6 +42,7 @@ type scene struct {
 	started      map[string]*work // by run and attempt
 	active       map[string]*work
 	failures     []string
+	seen         map[string]int // what the history shows
 }
 
 // script says what happens to a scene: by chance, or as it is written.
@@ -57,7 +58,7 @@ type script interface {
 func newScene(t *testing.T, seed uint64, keep bool) *scene {
 	s := &scene{
 		t: t, seed: seed, trace: newTrace(keep), store: memstore.New(), jobs: jobs(),
-		started: make(map[string]*work), active: make(map[string]*work),
+		started: make(map[string]*work), active: make(map[string]*work), seen: make(map[string]int),
 	}
 	s.bus = newBus(seed, s.trace)
 	s.bus.check, s.bus.look = s.check, s.look
@@ -249,7 +250,18 @@ func (s *scene) reckon() {
 // ended compares an entry with what the job's work did.
 func (s *scene) ended(e entryRecord) {
 	w := s.started[e.attempt()]
+	if e.Permanent {
+		s.seen["permanent errors"]++
+	}
+	if strings.Contains(e.Note, "not run again: replaced") {
+		s.seen["waits dropped"]++
+	}
 	switch e.Outcome {
+	case cancelled:
+		s.seen["runs replaced"]++
+		if w == nil || !w.ended || w.verdict == (verdict{}) || !errors.Is(context.Cause(w.ctx), scheduler.ErrReplaced) {
+			s.fail("%s was not cancelled, history says: %s", e.attempt(), e.Outcome)
+		}
 	case notStarted:
 		if w != nil {
 			s.fail("%s has started, history says: %s", e.attempt(), e.Outcome)
@@ -269,21 +281,40 @@ func (s *scene) attempts(told map[string]entryRecord, open map[string][]byte) {
 	for _, run := range slices.Sorted(maps.Keys(s.ledger.claims)) {
 		last := len(s.ledger.claims[run])
 		_, isOpen := open[run]
+		failures := 0
 		for attempt := 1; attempt <= last; attempt++ {
 			key := attemptName(run, attempt)
 			e, ok := told[key]
 			if !ok && (!isOpen || attempt < last) {
 				s.fail("%s was claimed and is neither open nor in history", key)
 			}
-			job, _, _ := strings.Cut(run, "@")
-			if e.Outcome == interrupted && s.ledger.jobs[job].rerun && !isOpen && attempt == last &&
+			name, _, _ := strings.Cut(run, "@")
+			job := s.ledger.jobs[name]
+			tried := e.Outcome == failed || e.Outcome == timedOut
+			if (e.Outcome == interrupted && job.rerun || tried && job.failures > 0) && !isOpen && attempt == last &&
 				!strings.Contains(e.Detail+e.Note, "not run again") && !s.ledger.success[run] {
 				s.fail("%s is not run again: %+v", key, e)
 			}
-			if before := told[attemptName(run, attempt-1)]; ok && attempt > 1 && before.Outcome != interrupted && before.Outcome != notStarted {
-				s.fail("%s follows an attempt that has %s: %+v", key, before.Outcome, e)
+			if ok && attempt > 1 {
+				s.follows(told[attemptName(run, attempt-1)], e, failures, job)
+			}
+			if tried {
+				failures++
 			}
 		}
+	}
+}
+
+// follows judges that an attempt may follow the one before it, when so many of its run have failed.
+func (s *scene) follows(before, e entryRecord, failures int, j *job) {
+	switch {
+	case before.Outcome == interrupted && e.Reason == string(scheduler.ReasonRerun):
+	case before.Outcome == notStarted && e.Reason == before.Reason:
+	case (before.Outcome == failed || before.Outcome == timedOut) && e.Reason == string(scheduler.ReasonRetry) && !before.Permanent &&
+		failures < j.failures:
+		s.seen["retries"]++
+	default:
+		s.fail("%s follows an attempt that has %s: %+v after %+v", e.attempt(), before.Outcome, e, before)
 	}
 }
 

@@ -39,6 +39,7 @@ type outcome struct {
 	terms    int
 	commits  int
 	faults   map[string]int
+	seen     map[string]int // what the history shows
 	failures []string
 	trace    *trace
 	ended    time.Time
@@ -52,7 +53,7 @@ func play(t *testing.T, seed uint64, keep bool) (o outcome) {
 		c.play(*long)
 		o = outcome{
 			seed: seed, hash: c.trace.hash, steps: c.bus.steps, starts: len(c.started), terms: c.leases.grants,
-			commits: c.ledger.commits, faults: c.faults, failures: c.failures, trace: c.trace, ended: time.Now(),
+			commits: c.ledger.commits, faults: c.faults, seen: c.seen, failures: c.failures, trace: c.trace, ended: time.Now(),
 		}
 	})
 	return o
@@ -178,13 +179,16 @@ func (r *results) add(o outcome) {
 
 func (r *results) report(t *testing.T) {
 	var steps, starts, terms, commits int
-	faults := make(map[string]int)
+	faults, seen := make(map[string]int), make(map[string]int)
 	all := newTrace(false)
 	for _, seed := range slices.Sorted(maps.Keys(r.done)) {
 		o := r.done[seed]
 		steps, starts, terms, commits = steps+o.steps, starts+o.starts, terms+o.terms, commits+o.commits
 		for f, n := range o.faults {
 			faults[f] += n
+		}
+		for s, n := range o.seen {
+			seen[s] += n
 		}
 		for i := range 8 {
 			all.hash = (all.hash ^ o.hash>>(8*i)&255) * 1099511628211
@@ -202,6 +206,12 @@ func (r *results) report(t *testing.T) {
 	}
 	fmt.Fprintf(t.Output(), "%d seeds from %d: hash %016x, %d steps, %d starts, %d terms, %d commits, %d faults (%s), in %v\n",
 		len(r.done), *firstSeed, all.hash, steps, starts, terms, commits, sum, strings.Join(list, ", "), time.Since(r.begun).Round(time.Second/10))
+	for _, what := range []string{"retries", "permanent errors", "runs replaced", "waits dropped"} {
+		if seen[what] == 0 && len(r.done) >= 16 {
+			t.Errorf("in %d seeds there are no %s", len(r.done), what)
+		}
+	}
+	fmt.Fprintln(t.Output(), seen)
 	if *traceTo != "" {
 		o := play(t, *firstSeed+*seeds-1, true)
 		if err := os.WriteFile(*traceTo, []byte(o.trace.tail(time.Time{}, precise, true)), 0o644); err != nil {
