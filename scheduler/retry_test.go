@@ -427,6 +427,72 @@ func TestRetrySurvivesALossOfTheStore(t *testing.T) {
 	})
 }
 
+// The store goes back to where the first attempt was open, whose end its replica tells again: no attempt that has been is made
+// once more.
+func TestRetriesThatTheStoreHasLost(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		fails  int
+		leader string // after the loss: "" is another one that remembers, "r3" one that does not
+		want   []string
+	}{
+		{"the run had ended, the leader remembers", 1, "r1", []string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry"}},
+		{"the run had ended, another leads", 1, "r2", []string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry"}},
+		{"the run had ended, a stranger leads", 1, "r3", []string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry"}},
+		{"the run waits, the leader remembers", 2, "r1", []string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry", "r1 00:00:08#3 retry"}},
+		{"the run waits, another leads", 2, "r2", []string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry", "r2 00:00:08#3 retry"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster) {
+				job := Job{Name: "a", Spec: "8 0 0 * * *", Retry: Retry{Attempts: 4, Delay: time.Second, MaxDelay: 8 * time.Second},
+					Do: func(_ context.Context, run Run) error {
+						time.Sleep(500 * time.Millisecond)
+						if run.Attempt <= tt.fails {
+							return errFails
+						}
+						return nil
+					}}
+				often := Job{Name: "often", Spec: "* * * * * *"}           // its leader soon hears of the loss
+				lease := func(cfg *Config) { cfg.Lease = 6 * time.Second } // r1's session outlives the loss
+				r1 := c.start("r1", lease, job, often)
+				pass(8200 * time.Millisecond)
+				restore := c.store.Snapshot() // the first attempt is open
+				pass(2500 * time.Millisecond)
+				if n := len(c.executions("a")); n != 2 || !c.executions("a")[1].over.Before(time.Now()) {
+					t.Fatalf("%d attempts were started", n)
+				}
+				if tt.leader != "r1" {
+					c.script.follow(func(call call) fate { // r1 does not lead, and keeps its session
+						_, err := c.store.Leader(t.Context(), "g")
+						return fate{lost: call.replica == "r1" && (call.op == "acquire" && err != nil || call.op == "position")}
+					})
+					r2 := c.start("r2", lease, job, often)
+					if err := r1.Resign(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					pass(100 * time.Millisecond)
+					if tt.leader == "r3" {
+						r2.kill()
+						c.start("r3", lease, job, often)
+					}
+				}
+				restore()
+				pass(20 * time.Second)
+				if tt.leader != c.leader(t).name {
+					t.Errorf("%s leads", c.leader(t).name)
+				}
+				equal(t, "starts", c.started("a"), tt.want)
+				if e := c.entry(t, "a", 0); e.Outcome != Failed || tt.fails == 1 && e.Note != "not run again: the store has lost what came after it" {
+					t.Errorf("%+v", e)
+				}
+				if open := c.records(bucketRun); len(open) > 0 {
+					t.Errorf("open: %v", open)
+				}
+			})
+		})
+	}
+}
+
 // Nobody led when the retry was due: it comes as soon as somebody does, or not at all outside the window.
 func TestRetryThatWasMissed(t *testing.T) {
 	for _, tt := range []struct {

@@ -151,9 +151,9 @@ var endMutants = []mutant{
 	},
 	{
 		name: "rerun-after-success", rule: "a run is not run again once an attempt is known to have succeeded",
-		file:   "scheduler/ends.go",
-		old:    "case rec.Succeeded:\n\t\twhy",
-		new:    "case rec.Succeeded && rec.Interrupts < 0:\n\t\twhy",
+		file:   "scheduler/record.go",
+		old:    "case r.Succeeded:",
+		new:    "case r.Succeeded && r.Interrupts < 0:",
 		killer: test("./scheduler", "TestB50PausedReplicaEndsLate"),
 	},
 	{

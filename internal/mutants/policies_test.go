@@ -110,8 +110,8 @@ var policyMutants = []mutant{
 	{
 		name: "retry-of-a-run-that-is-to-end", rule: "no attempt follows one that is to end, however it ends",
 		file:   "scheduler/retry.go",
-		old:    "case rec.Cancel != nil:",
-		new:    "case rec.Cancel != nil && rec.Failures < 0:",
+		old:    "why = rec.last()",
+		new:    "why = \"\"",
 		killer: test("./scheduler", "TestFailureOfARunThatIsToEndIsFinal"),
 	},
 	{
@@ -120,6 +120,27 @@ var policyMutants = []mutant{
 		old:    "return Cancelled, clip(err.Error(), maxDetail)",
 		new:    "return Failed, clip(err.Error(), maxDetail)",
 		killer: test("./scheduler", "TestReplacedRunIsNotTriedAgain"),
+	},
+	{
+		name: "attempt-again-after-a-loss", rule: "no attempt follows one whose end comes again, where the store has lost later ones",
+		file:   "scheduler/restore.go",
+		old:    "rec.Lost = true",
+		new:    "rec.Lost = false",
+		killer: test("./scheduler", "TestRetriesThatTheStoreHasLost"),
+	},
+	{
+		name: "ends-told-before-what-is-remembered", rule: "a replica that finds an end lost says what it remembers before it tells the end again",
+		file:   "scheduler/attend.go",
+		old:    "if lost { // before",
+		new:    "if lost = false; lost { // before",
+		killer: test("./scheduler", "TestRetriesThatTheStoreHasLost"),
+	},
+	{
+		name: "attempt-numbers-lost", rule: "a run that waits comes back with the number of its next attempt",
+		file:   "scheduler/restore.go",
+		old:    "old == nil || old.Attempt >= rec.Attempt ||",
+		new:    "old == nil || old.Attempt >= 0 ||",
+		killer: test("./scheduler", "TestRetriesThatTheStoreHasLost"),
 	},
 	{
 		name: "replaced-while-it-runs", rule: "a tick that replaces a run starts when the run has ended",
@@ -166,15 +187,15 @@ var policyMutants = []mutant{
 	{
 		name: "replaced-run-is-rerun", rule: "a run that is to end and is interrupted is not run again",
 		file:   "scheduler/ends.go",
-		old:    "case rec.Cancel != nil:\n\t\twhy = rec.Cancel.String()",
-		new:    "case rec.Cancel != nil && again:\n\t\twhy = \"\"\n\tcase rec.Cancel != nil:\n\t\twhy = rec.Cancel.String()",
+		old:    "why := rec.last()\n\tswitch {",
+		new:    "why := \"\"\n\tswitch {",
 		killer: test("./scheduler", "TestReplacedRunThatIsInterruptedIsNotRunAgain"),
 	},
 	{
 		name: "replaced-claim-gets-its-next-attempt", rule: "a run that is to end and was never started gets no other attempt",
 		file:   "scheduler/ends.go",
-		old:    "if rec.Succeeded || rec.Cancel != nil {",
-		new:    "if rec.Succeeded {",
+		old:    "why := rec.last()\n\tif",
+		new:    "why := \"\"\n\tif",
 		killer: test("./scheduler", "TestReplaceOfAClaimThatWasNeverStarted"),
 	},
 	{
