@@ -65,9 +65,11 @@ func on(client redis.UniversalClient) func(*testing.T, *redisstore.Options) *red
 	return func(t *testing.T, opts *redisstore.Options) *redisstore.Store { return open(t, client, opts) }
 }
 
+// TestContract and those on other topologies run as the user that is documented.
 func TestContract(t *testing.T) {
-	client := redistest.Start(t).Client()
-	h, _ := harness(on(client), client)
+	server := redistest.Start(t)
+	grant(t, rules(t, "test*"), server)
+	h, _ := harness(on(server.Client(few)), server.Client())
 	storetest.Run(t, h)
 }
 

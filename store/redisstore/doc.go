@@ -24,25 +24,56 @@
 //
 // # Servers
 //
-// Redis 6.2 or later, or Valkey 7.2 or later. A user of its own needs, on the keys singleton:* and the channels
-// singleton:*, the commands evalsha, eval, time, type, get, set, del, pttl, pexpire, pexpireat, hget, hmget, hset, hdel, hexists,
-// hlen, hkeys, zadd, zscore, zrem, zrangebyscore, publish, subscribe, unsubscribe, ping and, for the connection, hello,
-// auth, select and client; Check looks at info and config get where it may.
+// Redis 6.2 or later, or Valkey 7.2 or later: one server, the primary that Redis Sentinels name ([NewFailover]), or a Redis
+// Cluster. A user of its own needs, on the keys singleton:* and the channels singleton:*, the commands evalsha, eval, time,
+// type, get, set, del, pttl, pexpire, pexpireat, hget, hmget, hset, hdel, hexists, hlen, hkeys, zadd, zscore, zrem,
+// zrangebyscore, publish, subscribe, unsubscribe and ping; with a database other than 0 also select, with a ClientName
+// client|setname, with MinReplicas wait, and in a cluster cluster|slots and asking. The Sentinels' user needs
+// sentinel|get-master-addr-by-name there. Check looks at info and config get where it may.
 //
 // # Connections
 //
-// Calls go over up to 8 connections of the store's own, made with the address, credentials and TLS of the client that New
-// was given, but with timeouts of 3 s at most, deadlines of contexts obeyed, and no repetition of a command by the
-// client: a pool that the application has exhausted, or a client without timeouts, delays no renewal. Hooks of the given
-// client do not see them. They are made at the first call and end with Close. A client that is not a *redis.Client is
-// used as it is, with a warning: its calls are given up when their context ends, and the client then finishes or repeats
-// them on its own, which the contract bears.
+// Calls go over connections of the store's own, up to 8 at once, made with the credentials and TLS of the client that New
+// was given, but with timeouts of 3 s at most, deadlines of contexts obeyed, reads from primaries alone, and no repetition
+// of a command by the client: a pool that the application has exhausted, or a client without timeouts, delays no renewal.
+// Hooks of the given client, and its NewClient in a cluster, do not see them. They are made at the first call and end with
+// Close. A client of another kind is used as it is, with a warning: its calls are given up when their context ends, and the
+// client then finishes or repeats them on its own, which the contract bears. One by redis.NewFailoverClient is served by
+// connections of the store's own, with a warning: who the primary is, it finds out in its own time.
 //
 // What fails is an error or a record of Options.Logger. go-redis besides writes each failed dial to standard error; silence
-// it with the package logging of go-redis, or bridge it with redis.SetLogger.
+// it with the package logging of go-redis, or bridge it with redis.SetLogger, which is one for the whole process.
 //
 // All watchers of a Store share one connection. It carries a PING every 5 s and is replaced when nothing has come since
-// the last one, so that a connection that has died silently is noticed within 10 s.
+// the last one, so that a connection that has died silently is noticed within 10 s, and at once when a call finds another
+// primary. In a cluster it goes to any node: what is published at one comes to all.
+//
+// # Sentinels
+//
+// Before a call the Sentinels are asked which server is the primary, unless they were less than a second ago and the last
+// call was answered. The word of a majority of SentinelAddrs counts at once, else, after up to a second or half of the
+// call's time, that of most who have answered; when none does, the primary stays what it was. So a primary that was
+// replaced while it stood still, and goes on granting leases for about ten seconds because it does not know, is asked by
+// nobody who reaches the Sentinels. Against a primary that is cut off together with its clients, set min-replicas-to-write.
+//
+// # Clusters
+//
+// MOVED and ASK are followed within a call, which repeats nothing that got no answer. While some keys of a group are here
+// and some there, as their slot moves, the nodes say TRYAGAIN and the call fails; so does one about keys of which some
+// exist and some do not. That passes with the move; one that was left undone, mend with redis-cli --cluster fix. The owners
+// of the slots are asked for after a call that got no answer, from nodes given and found.
+//
+// # Acknowledgement by replicas
+//
+// A primary answers before its replicas have what it has written, and a failover forgets what the new primary does not
+// have: a lease may then be granted twice, and a tick be claimed twice. With MinReplicas, a lease counts when so many
+// replicas have received it, else it is given back; and a commit is asked again until they have, or the lease ends, and its
+// ticks do not start before. Renewals are not waited for: they are known to no failover that happens meanwhile, and a
+// replica ends the lease earlier than its leader. This narrows the hazard and does not close it: a replica that has
+// received nothing may become the primary while another has, and what was not acknowledged may still survive. With
+// min-replicas-to-write the server itself refuses writes when replicas have lagged for min-replicas-max-lag seconds; until
+// then it takes them. Only fencing, or a store with a majority, closes it. A server that does not know WAIT is recognised
+// at the first call, and nothing is acquired there.
 //
 // # What one Redis can and cannot promise
 //

@@ -236,8 +236,17 @@ func TestALeaseComesThroughAFailoverOfACluster(t *testing.T) {
 // TestALeaseComesThroughTheMoveOfItsSlot moves it to a node that is new, step by step.
 func TestALeaseComesThroughTheMoveOfItsSlot(t *testing.T) {
 	t.Parallel()
-	nodes := redistest.StartCluster(t)
-	s, ctx := openCluster(t, nodes, nil), t.Context()
+	nodes, ctx := redistest.StartCluster(t), t.Context()
+	to, err := nodes.Grow(ctx)
+	must(t, err)
+	allowed := rules(t, "singleton", "+cluster|slots", "+asking")
+	grant(t, allowed, nodes.Nodes...)
+	options := nodes.Options()
+	options.Addrs = options.Addrs[:3] // the new node is found out
+	options.Username, options.Password = "few", "pw"
+	client := redis.NewClusterClient(options)
+	defer client.Close()
+	s := open(t, client, nil)
 	c := candidate("a", "n1")
 	c.Info = []byte("here")
 	l, err := s.Acquire(ctx, "g", c)
@@ -253,8 +262,6 @@ func TestALeaseComesThroughTheMoveOfItsSlot(t *testing.T) {
 	must(t, leads())
 
 	from, err := nodes.Owner(ctx, nodes.Nodes[0], "{g}")
-	must(t, err)
-	to, err := nodes.Grow(ctx)
 	must(t, err)
 	ids := map[*redistest.Server]string{}
 	for _, n := range []*redistest.Server{from, to} {
@@ -284,6 +291,10 @@ func TestALeaseComesThroughTheMoveOfItsSlot(t *testing.T) {
 		}
 	}
 	must(t, leads()) // ASK, and the new owner knows no script
+	grant(t, rules(t, "singleton", "+cluster|slots"), to)
+	_, err = s.Renew(ctx, l)
+	wantPermanent(t, err, "NOPERM", "grant")
+	grant(t, allowed, to)
 	do(t, to.Client(), "SCRIPT", "FLUSH")
 	must(t, leads())
 	for _, n := range []*redistest.Server{to, from} {

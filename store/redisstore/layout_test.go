@@ -146,43 +146,8 @@ func documented(t *testing.T) []string {
 	if !found || !ended {
 		t.Fatal("doc.go lists no commands")
 	}
-	list = strings.NewReplacer("and, for the connection,", "", " and ", " ").Replace(list)
+	list = strings.ReplaceAll(list, " and ", " ")
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-func TestSEC2TheDocumentedPermissionsSufficeAndNoneIsNeedless(t *testing.T) {
-	server := redistest.Start(t)
-	admin := server.Client()
-	commands := documented(t)
-	if len(commands) < 25 {
-		t.Fatalf("got %v", commands)
-	}
-	try := func(without string) error {
-		rules := []any{"ACL", "SETUSER", "leader", "reset", "on", ">pw", "~singleton:*", "&singleton:*"}
-		for _, c := range commands {
-			if c != without {
-				rules = append(rules, "+"+c)
-			}
-		}
-		do(t, admin, rules...)
-		do(t, admin, "FLUSHALL")
-		do(t, admin, "SCRIPT", "FLUSH")
-		log := &lockedLog{}
-		s := redisstore.New(server.Client(func(o *redis.Options) { o.Username, o.Password, o.DB = "leader", "pw", 1 }),
-			&redisstore.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
-		defer s.Close()
-		return everything(t.Context(), s)
-	}
-	must(t, try(""))
-	// What a connection or a subscription needs shows otherwise, or not on each server.
-	silent := []string{"publish", "subscribe", "unsubscribe", "ping", "hello", "auth", "client"}
-	for _, c := range commands {
-		if err := try(c); err == nil && !slices.Contains(silent, c) {
-			t.Errorf("without %s all goes well", c)
-		} else if err != nil {
-			wantPermanent(t, err, "grant")
-		}
-	}
 }
 
 func TestB19TokensGrowWhenTheServersClockJumps(t *testing.T) {

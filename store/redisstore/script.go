@@ -127,12 +127,16 @@ func (q request) once(ctx context.Context, client redis.UniversalClient, run fun
 		return got, 0, err
 	}
 	pipe := client.Pipeline()
+	var asked *redis.Cmd
 	if q.asking {
-		pipe.Do(ctx, "ASKING")
+		asked = pipe.Do(ctx, "ASKING")
 	}
 	cmd := run(pipe)
 	waited := q.wait.add(ctx, pipe)
 	_, failed := pipe.Exec(ctx)
+	if asked != nil && asked.Err() != nil {
+		return nil, 0, asked.Err() // the script was sent on, and says less
+	}
 	if got, err = cmd.Result(); err != nil {
 		return nil, 0, err
 	}

@@ -76,15 +76,24 @@ func openCluster(t testing.TB, c *redistest.Cluster, opts *redisstore.Options) *
 
 func TestContractOverSentinels(t *testing.T) {
 	s := sentinels.get(t)
-	h, _ := harness(func(t *testing.T, opts *redisstore.Options) *redisstore.Store { return openFailover(t, s, opts) },
-		s.Servers[0].Client())
+	grant(t, rules(t, "test*"), s.Servers...)
+	grant(t, []string{"+sentinel|get-master-addr-by-name"}, s.Sentinels...)
+	from := s.Options()
+	from.Username, from.Password, from.SentinelUsername, from.SentinelPassword = "few", "pw", "few", "pw"
+	h, _ := harness(func(t *testing.T, opts *redisstore.Options) *redisstore.Store {
+		return ends(t, redisstore.NewFailover(from, opts))
+	}, s.Servers[0].Client())
 	storetest.Run(t, h)
 }
 
 func TestContractOnACluster(t *testing.T) {
 	c := cluster.get(t)
-	h, _ := harness(func(t *testing.T, opts *redisstore.Options) *redisstore.Store { return openCluster(t, c, opts) },
-		c.Nodes[0].Client(), c.Nodes[1].Client(), c.Nodes[2].Client())
+	grant(t, rules(t, "test*", "+cluster|slots"), c.Nodes...)
+	as := c.Options()
+	as.Username, as.Password = "few", "pw"
+	client := redis.NewClusterClient(as)
+	defer client.Close()
+	h, _ := harness(on(client), c.Nodes[0].Client(), c.Nodes[1].Client(), c.Nodes[2].Client())
 	storetest.Run(t, h)
 }
 
