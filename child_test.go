@@ -34,6 +34,8 @@ type order struct {
 	Lease     time.Duration
 	Rerun     bool
 	Fails     bool // the job fails at once, and is retried
+	Manual    bool // the job has no ticks, and only its first attempt works until its context ends
+	Triggers  int  // how many runs to ask for, instead of all that
 }
 
 // obey is the main function of such a process.
@@ -43,9 +45,12 @@ func obey(text string) int {
 	if err == nil {
 		client := redis.NewClient(&redis.Options{Addr: o.Addr})
 		st := redisstore.New(client, nil)
-		if o.Elector {
+		switch {
+		case o.Elector:
 			err = o.campaign(client, st)
-		} else {
+		case o.Triggers > 0:
+			err = o.trigger(st)
+		default:
 			err = o.schedule(st)
 		}
 	}
@@ -98,12 +103,18 @@ func (o order) schedule(st store.Store) error {
 	}
 	job := scheduler.Job{Name: "long", Spec: "* * * * * *", Do: func(ctx context.Context, run scheduler.Run) error {
 		fmt.Println(run.ID())
-		if o.Fails {
+		switch {
+		case o.Fails:
 			return errors.New("not yet")
+		case o.Manual && run.Attempt > 1:
+			return nil
 		}
 		<-ctx.Done()
 		return nil
 	}}
+	if o.Manual {
+		job.Spec = "0 0 0 1 1 *"
+	}
 	if o.Rerun {
 		job.OnInterrupt = scheduler.InterruptRerun
 	}

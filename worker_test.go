@@ -165,6 +165,9 @@ func (s *shift) accounted(job string, last time.Time) {
 	said := map[time.Time][]scheduler.Entry{}
 	first := last
 	for _, e := range s.history(job) {
+		if e.Request != "" { // it has no tick
+			continue
+		}
 		if e.Tick.Before(first) {
 			first = e.Tick
 		}
