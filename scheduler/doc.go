@@ -96,9 +96,9 @@
 //
 // A replica that has led remembers watermarks, pauses, requests, open runs and how far the ledger had got, and for a while the ends of its own
 // runs. It looks at the ledger every half lease; one that has fallen behind gets back what is remembered: the later
-// watermark wins, a claim that was lost is an open run again, and a run that had ended is closed again and not run again. A
-// leader that is told by the store that records are lost says what it remembers before it gives up the lease, so that the
-// next one knows.
+// watermark wins, a claim that was lost is an open run again, and a run that had ended is closed again and not run again,
+// also where only the end of an earlier attempt can still be told. A leader that is told by the store that records are lost
+// says what it remembers before it gives up the lease, so that the next one knows.
 //
 // A leader that finds no ledger at all waits for one lease and a second for such memories before it makes a new one and
 // claims anything. A group's very first start pays this once; Create avoids it.

@@ -121,8 +121,14 @@ type definition struct {
 	key    string // of what determines the ticks
 }
 
-// late reports whether at is too late for another attempt of a tick.
-func (d *definition) late(tick, at time.Time) bool { return at.Sub(d.jitter.due(tick)) > d.Window }
+// late reports whether at is too late for another attempt of a run.
+func (d *definition) late(rec *runRecord, at time.Time) bool {
+	due := rec.due()
+	if rec.Request == "" {
+		due = d.jitter.due(due)
+	}
+	return at.Sub(due) > d.Window
+}
 
 // define checks a job and resolves its defaults; the error names every problem.
 func define(j Job, opts schedule.Options) (*definition, error) {

@@ -108,7 +108,7 @@ func (b *book) retry(j *jobState, rec *runRecord, e Entry, now time.Time) (at ti
 		why = "its error is permanent"
 	case rec.Failures >= policy.Attempts:
 		why = fmt.Sprintf("%d attempts have failed", rec.Failures)
-	case j.def.late(rec.tick(), at):
+	case j.def.late(rec, at):
 		why = olderThanWindow
 	default:
 		return at, ""

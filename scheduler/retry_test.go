@@ -269,6 +269,60 @@ func (c *cluster) waiting(t *testing.T, job string) *runRecord {
 	return nil
 }
 
+// A manual run is tried again like any other, and its answer is that of its last attempt: lateness counts from when it was
+// asked for, whatever its tick.
+func TestManualRunIsTriedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		job := Job{Name: "a", Spec: "@yearly", Retry: Retry{Attempts: 3, Delay: 5 * time.Second}, Window: time.Minute, Do: fails(2, errFails)}
+		c.start("r1", nil, job)
+		c.start("r2", nil, job)
+		pass(time.Second)
+		ann := c.asker("ann")
+		r := ann.post(func(ctx context.Context) (*Request, error) {
+			return ann.Trigger(ctx, "a", day2000().Add(-48*time.Hour))
+		})
+		pass(2 * time.Second)
+		c.leader(t).stop()
+		ann.want(r, "succeeded")
+		equal(t, "history", c.history("a"), []string{"00:00:00#1 manual failed", "00:00:00#2 retry failed", "00:00:00#3 retry succeeded"})
+		near(t, c, "a", job.Retry)
+	})
+}
+
+// Who cancels a run ends it for good, whether it goes on or waits for its retry.
+func TestCancelledRunIsNotTriedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		after   time.Duration
+		history []string
+	}{
+		{"while it goes on", 11 * time.Second, []string{"00:00:10#1 schedule cancelled"}},
+		{"while it waits", 17 * time.Second, []string{"00:00:10#1 schedule failed"}},
+		{"while it goes on again", 24 * time.Second, []string{"00:00:10#1 schedule failed", "00:00:10#2 retry cancelled"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster) {
+				c.start("r1", nil, Job{Name: "a", Spec: "10 0 0 * * *", Retry: Retry{Attempts: 3, Delay: 8 * time.Second},
+					Do: func(ctx context.Context, run Run) error {
+						if err := takes(5*time.Second)(ctx, run); err != nil {
+							return err
+						}
+						return errFails
+					}})
+				pass(tt.after)
+				ann := c.asker("ann")
+				ann.want(ann.cancel("a@2000-01-01T00:00:10Z"), "done")
+				pass(time.Minute)
+				equal(t, "history", c.history("a"), tt.history)
+				last := c.entry(t, "a", len(tt.history)-1)
+				if !strings.Contains(last.Detail+last.Note, "cancelled by ann") || len(c.records(bucketRun)) > 0 {
+					t.Errorf("%+v, open %v", last, c.records(bucketRun))
+				}
+			})
+		})
+	}
+}
+
 // The limits of failures and of interruptions are separate, and attempts are numbered through.
 func TestRetryAndRerunCountApart(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {

@@ -43,7 +43,7 @@ func (l *leader) startReruns(ctx context.Context, now time.Time) error {
 		if l.replaced(j, now) {
 			continue
 		}
-		if rec.Interrupts+rec.Failures > 0 && j.def.late(rec.due(), now) {
+		if rec.Interrupts+rec.Failures > 0 && j.def.late(rec, now) {
 			if err := l.book.giveUp(ctx, j, rec, olderThanWindow, now); err != nil {
 				return err
 			}

@@ -89,6 +89,25 @@ FOO=bar baz
 	p.await("level=WARN", "everybody on this machine may write to the crontab")
 }
 
+// TestCommandsAreTriedAgainAndReplaced runs one that fails the first time, and one that would run for ever.
+func TestCommandsAreTriedAgainAndReplaced(t *testing.T) {
+	file := write(t, "jobs.cron", `#: name=again retry=2 retry-delay=100ms jitter=200ms
+* * * * * * test $SINGLETON_ATTEMPT = 2 && echo because of $SINGLETON_REASON
+#: name=long overlap=replace
+* * * * * * sleep 1000
+`)
+	p := start(t, nil, "cron", "--group", "g", "--store", "memory:", "--seconds", "--lease", "2s", "--grace", "1s", file)
+	p.await("job=again", "outcome=failed", "attempt=1")
+	p.await("job=again", "attempt=2", `line="because of retry"`)
+	p.await("job=again", "outcome=succeeded", "attempt=2")
+	p.await("job=long", "command is told to end", "replaced by a newer tick")
+	p.await("job=long", "outcome=cancelled")
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // TestB73RebootAndUserColumnAreRefused validates what has no meaning here.
 func TestB73RebootAndUserColumnAreRefused(t *testing.T) {
 	for text, want := range map[string]string{

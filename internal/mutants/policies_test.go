@@ -54,8 +54,8 @@ var policyMutants = []mutant{
 	{
 		name: "retry-outside-the-window", rule: "no retry is planned outside the window",
 		file:   "scheduler/retry.go",
-		old:    "case j.def.late(rec.tick(), at):",
-		new:    "case j.def.late(rec.tick(), at) && rec.Failures < 0:",
+		old:    "case j.def.late(rec, at):",
+		new:    "case j.def.late(rec, at) && rec.Failures < 0:",
 		killer: test("./scheduler", "TestRetryOutsideTheWindowIsNotWaitedFor"),
 	},
 	{
@@ -68,8 +68,8 @@ var policyMutants = []mutant{
 	{
 		name: "window-counts-from-the-tick", rule: "lateness counts from when a tick was due, after its jitter",
 		file:   "scheduler/job.go",
-		old:    "return at.Sub(d.jitter.due(tick)) > d.Window",
-		new:    "return at.Sub(tick) > d.Window",
+		old:    "due = d.jitter.due(due)",
+		new:    "due = rec.tick()",
 		killer: test("./scheduler", "TestFailedRunsAreTriedAgain"),
 	},
 	{
