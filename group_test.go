@@ -33,7 +33,8 @@ type group struct {
 	admin  *redis.Client // the test's own connections, past every proxy
 	calls  chan *call    // of lead, of all replicas, in order
 
-	forgetful bool // the test makes the store forget leases: two replicas may hold one, as they have been told
+	reach     func() *redisstore.Store // opens a store where the group has more than one server; else nil
+	forgetful bool                     // the test makes the store forget leases: two replicas may hold one, as they have been told
 
 	mu    sync.Mutex
 	terms []*election.Term
@@ -62,9 +63,21 @@ func (g *group) store(addr string, change ...func(*redis.Options)) *redisstore.S
 	return g.storeOn(client)
 }
 
+// open returns a store on the group's server or servers.
+func (g *group) open() *redisstore.Store {
+	if g.reach != nil {
+		return g.ends(g.reach())
+	}
+	return g.store(g.server.Addr())
+}
+
 // storeOn returns a store on a client.
 func (g *group) storeOn(client *redis.Client) *redisstore.Store {
-	st := redisstore.New(client, &redisstore.Options{Logger: g.log()})
+	return g.ends(redisstore.New(client, &redisstore.Options{Logger: g.log()}))
+}
+
+// ends closes a store at the end of the test.
+func (g *group) ends(st *redisstore.Store) *redisstore.Store {
 	g.t.Cleanup(func() {
 		if err := st.Close(); err != nil {
 			g.t.Error(err)

@@ -27,7 +27,7 @@ type shift struct {
 // newShift makes the ledger too, so that the first leader does not wait for replicas that remember one.
 func newShift(g *group) *shift {
 	g.t.Helper()
-	st := g.store(g.server.Addr())
+	st := g.open()
 	eventually(g.t, "a ledger", func() bool {
 		err := scheduler.Create(g.t.Context(), st, g.name)
 		if err != nil {
