@@ -95,7 +95,7 @@ func (c *chance) plan(w *work) (long time.Duration, v verdict) {
 	x := draw(c.seed, "work", w.run.ID(), w.run.Attempt)
 	long = time.Duration(x % uint64(400*time.Millisecond))
 	switch kind := x >> 32 % 40; {
-	case w.job.slow || kind < 2:
+	case w.job.slow && kind < 20 || kind < 2:
 		long = time.Duration(x % uint64(12*time.Second))
 	case kind < 6:
 		long = time.Duration(x % uint64(2500*time.Millisecond))
@@ -138,9 +138,9 @@ func (c *chance) dress(n *node, cfg *scheduler.Config, _ *world.World) {
 // points are where a process is killed; "at once" is where it is.
 var points = []string{"at once", "at once", "before a commit", "after a commit", "at a start", "after an end", "before a post", "after a post"}
 
-// harms are what the nemesis does. Requests (pause, resume, trigger, cancel of a job) belong here, too.
+// harms are what the nemesis does.
 var harms = []string{"kill", "kill", "kill", "drain", "deploy", "pause", "pause", "cut", "outage", "resign", "remove", "add", "clock", "skew",
-	"store clock", "begin"}
+	"store clock", "begin", "request", "request"}
 
 // nemesis does harm, and comes back.
 func (c *chance) nemesis() {
@@ -220,6 +220,8 @@ func (c *chance) harm(n *node, harm string) {
 		}
 		say("the store's clock is %v off", c.offset)
 		c.store.SetClockOffset(c.offset)
+	case "request":
+		c.request()
 	case "begin":
 		if len(c.nodes) < 5 {
 			c.begin(c.release)
@@ -251,6 +253,7 @@ func (c *chance) heal() {
 		n.setClock(n.wall()%(200*time.Millisecond), 0)
 		c.addAll(n)
 	}
+	c.resumeAll()
 }
 
 // calm ends the faults for a while, in the midst of which the store loses records.

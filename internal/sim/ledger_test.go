@@ -196,7 +196,8 @@ func (c *commit) entry(job string, ch store.Change) {
 	if e.Outcome == succeeded || strings.Contains(e.Note, succeeded) {
 		c.success[e.RunID] = true
 	}
-	if e.Attempt < 1 || e.Attempt > len(c.claims[e.RunID]) {
+	begun := len(c.claims[e.RunID])
+	if dropped := manual(e.RunID) && e.Outcome == cancelled && begun == 0; e.Attempt < 1 || e.Attempt > begun && !dropped {
 		c.fail("%s records the end of an attempt that was never claimed: %+v", c.name, e)
 	}
 	if old == nil {
@@ -221,7 +222,7 @@ func (c *commit) row(job string, e entryRecord, old *entryRecord) {
 		return
 	}
 	c.tell(fmt.Sprintf("%s: %d skipped up to %s, %s", job, count, e.LastTick.UTC().Format("15:04:05"), e.Detail))
-	if count == 0 && (e.Detail == "redefined" || e.Detail == "restored") && job == "foreign" { // nobody knows which
+	if count == 0 && job == "foreign" { // of a schedule that nobody has any more: nobody knows which they are
 		c.rows[job] = append(c.rows[job], [2]int64{from, e.LastTick.Unix()})
 		return
 	}
@@ -282,7 +283,10 @@ func (c *commit) run(ch store.Change) {
 	c.claims[ch.Key] = append(attempts, rec.Replica)
 	c.sessions[attemptName(ch.Key, rec.Attempt)] = c.session(rec.Replica)
 	c.tell(fmt.Sprintf("%s (attempt %d, %s): claimed", brief(ch.Key), rec.Attempt, rec.Reason))
-	if rec.Attempt == 1 {
+	if rec.Attempt == 1 && !manual(ch.Key) {
+		if old, _, known := c.before(rec.Job); known && old.Steering.Paused && old.Steering.Until == 0 {
+			c.fail("%s claims %s of a job that is paused", c.name, ch.Key)
+		}
 		c.taken[rec.Job] = append(c.taken[rec.Job], rec.Tick)
 	}
 }
@@ -305,7 +309,7 @@ func (c *commit) follows(id string, rec runRecord) {
 	}
 	switch {
 	case old.Version == 0:
-		if due := j.due(rec.Tick); rec.Attempt == 1 && rec.Started.Before(due) {
+		if due := j.due(rec.Tick); rec.Attempt == 1 && !manual(id) && rec.Started.Before(due) {
 			c.fail("%s claims %s at %v, before it is due at %v", c.name, id, rec.Started, due)
 		}
 	case rec.Failures < old.Failures || rec.Interrupts < old.Interrupts || rec.Attempt < old.Attempt || rec.Attempt > old.Attempt+1:
@@ -352,6 +356,9 @@ func (c *commit) overlaps() {
 	open := make(map[string]string)
 	for _, id := range slices.Sorted(maps.Keys(c.records["run"])) {
 		job, _, _ := strings.Cut(id, "@")
+		if rec, err := c.readRun.decode(c.records["run"][id]); manual(id) && (err != nil || rec.waits()) {
+			continue // it waits for the end of another
+		}
 		if other, ok := open[job]; ok && c.jobs[job].exclusive {
 			c.fail("%s leaves %s and %s open", c.name, other, id)
 		}

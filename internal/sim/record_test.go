@@ -16,6 +16,11 @@ type jobRecord struct {
 	Version   int    `json:"v"`
 	Spec      string `json:"spec"`
 	Watermark int64  `json:"watermark"` // Unix seconds
+
+	Steering struct {
+		Paused bool  `json:"paused"`
+		Until  int64 `json:"until"` // Unix seconds; 0 is for ever
+	} `json:"steering"`
 }
 
 type runRecord struct {
@@ -109,16 +114,23 @@ func (r *reader[T]) decode(value []byte) (T, error) {
 
 // runTick returns the job and the tick that a run's name says.
 func runTick(id string) (job string, tick time.Time, err error) {
+	id, _, _ = strings.Cut(id, "+")
 	job, at, _ := strings.Cut(id, "@")
 	tick, err = time.Parse(time.RFC3339, at)
 	return job, tick, err
 }
+
+// manual reports whether a run was asked for by a request.
+func manual(id string) bool { return strings.Contains(id, "+") }
 
 // brief is how a reader sees a run: "job@00:00:05".
 func brief(run string) string {
 	job, tick, err := runTick(run)
 	if err != nil {
 		return run
+	}
+	if manual(run) {
+		job += ", by hand"
 	}
 	return job + "@" + tick.UTC().Format("15:04:05")
 }

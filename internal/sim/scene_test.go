@@ -35,6 +35,7 @@ type scene struct {
 	lease, grace time.Duration
 	offset       time.Duration // of the store's clock
 	lost         time.Time     // when the store has last lost records
+	operator     *operator
 	lives        int
 	nodes        []*node // that are meant to run
 	living       []*node // whose Run has not returned, or was not looked at since
@@ -65,6 +66,7 @@ func newScene(t *testing.T, seed uint64, keep bool) *scene {
 	s.leases = newLeases(s.fail)
 	s.ledger = newLedger(s.jobs, s.fail)
 	s.ledger.term = s.trace.term
+	s.operator = s.newOperator()
 	if keep {
 		s.ledger.tell = func(text string) {
 			s.trace.kept = append(s.trace.kept, traceLine{time.Now(), "  ledger: " + text, false})
@@ -204,11 +206,14 @@ func (s *scene) leader() *node {
 
 // end stops all replicas and judges what they leave behind.
 func (s *scene) end() {
+	s.operator.node.cancel()
 	for _, n := range s.all {
 		n.cancel()
 	}
 	limit := time.Now().Add(s.grace + 6*s.lease + time.Minute)
-	s.bus.run(limit, func() bool { return !slices.ContainsFunc(s.all, func(n *node) bool { return !n.over() }) })
+	s.bus.run(limit, func() bool {
+		return s.operator.going == 0 && !slices.ContainsFunc(s.all, func(n *node) bool { return !n.over() })
+	})
 	for _, n := range s.all {
 		s.stopped(n)
 	}
@@ -258,9 +263,20 @@ func (s *scene) ended(e entryRecord) {
 	}
 	switch e.Outcome {
 	case cancelled:
-		s.seen["runs replaced"]++
-		if w == nil || !w.ended || w.verdict == (verdict{}) || !errors.Is(context.Cause(w.ctx), scheduler.ErrReplaced) {
+		if w == nil && manual(e.RunID) {
+			return // it was waiting for another run to end
+		}
+		if w == nil || !w.ended || w.verdict == (verdict{}) {
 			s.fail("%s was not cancelled, history says: %s", e.attempt(), e.Outcome)
+			return
+		}
+		switch cause := context.Cause(w.ctx); {
+		case errors.Is(cause, scheduler.ErrReplaced):
+			s.seen["runs replaced"]++
+		case errors.Is(cause, scheduler.ErrCancelled):
+			s.seen["runs cancelled"]++
+		default:
+			s.fail("%s was not cancelled but ended for %v, history says: %s", e.attempt(), cause, e.Outcome)
 		}
 	case notStarted:
 		if w != nil {
