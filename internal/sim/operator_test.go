@@ -37,6 +37,7 @@ func (s *scene) asks(what string, ask func(context.Context) (*scheduler.Request,
 	s.trace.say("%s asks: %s", o.node.name, what)
 	o.going++
 	go func() {
+		carrier{s, o.node}.wait("asks " + what)
 		_, err := ask(o.ctx)
 		outcome := "is in the store"
 		if err != nil {
