@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -255,6 +257,51 @@ func TestLostTailIsRestored(t *testing.T) {
 				}
 				if n := len(c.executions("ticks")); n != 18 {
 					t.Errorf("%d ticks were run in 18 s", n)
+				}
+			})
+		})
+	}
+}
+
+// The store comes back with the first attempt of a run open: what has become of later ones counts.
+func TestLostAttemptsAreNotMadeAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		lost  time.Duration // when the records are
+		fails int           // attempts
+		want  []string      // starts
+
+		history []string
+	}{
+		{"the second has succeeded", 11500 * time.Millisecond, 1, []string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry"},
+			[]string{"00:00:08#1 schedule failed"}},
+		{"all have failed", 15 * time.Second, 3, []string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry", "r1 00:00:08#3 retry"},
+			[]string{"00:00:08#1 schedule failed"}},
+		{"it waits for the third", 11500 * time.Millisecond, 2,
+			[]string{"r1 00:00:08#1 schedule", "r1 00:00:08#2 retry", "r1 00:00:08#3 retry"},
+			[]string{"00:00:08#1 schedule failed", "00:00:08#3 retry succeeded"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *cluster) {
+				c.start("r1", func(cfg *Config) { cfg.Lease = 8 * time.Second }, Job{
+					Name: "a", Spec: "8 * * * * *", Retry: Retry{Attempts: 3, Delay: time.Second},
+					Do: func(_ context.Context, run Run) error {
+						time.Sleep(700 * time.Millisecond)
+						if run.Attempt <= tt.fails {
+							return errors.New("not yet")
+						}
+						return nil
+					},
+				}, Job{Name: "ticks", Spec: "*/2 * * * * *"}) // commits, which do not fit any more
+				pass(8500 * time.Millisecond)
+				restore := c.store.Snapshot() // the first attempt is open
+				pass(tt.lost - 8500*time.Millisecond)
+				restore()
+				pass(20 * time.Second)
+				equal(t, "starts", c.started("a"), tt.want)
+				equal(t, "history", c.history("a"), tt.history)
+				if runs := c.records(bucketRun); len(runs) > 0 {
+					t.Errorf("open runs %v", runs)
 				}
 			})
 		})
