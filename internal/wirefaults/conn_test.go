@@ -13,6 +13,7 @@ import (
 type conn struct {
 	link         *link
 	near, server net.Conn // the other ends of what the client has and of what the server has
+	subscription bool
 	requests     chan parcel
 	replies      chan parcel
 
@@ -136,6 +137,12 @@ func (c *conn) swallow(deaf bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deaf, c.mute = c.deaf || deaf, true
+}
+
+func (c *conn) silent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mute
 }
 
 // reset ends both ends at once; what is on its way is lost.

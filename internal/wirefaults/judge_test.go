@@ -1,7 +1,9 @@
 package wirefaults
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -133,7 +135,8 @@ func (s *scene) enter(e *execution) {
 	}
 	if e.run.Job == skipping {
 		for other, a := range s.active {
-			if a.run.Job == skipping && a.run.Valid() && !s.forgot() {
+			given := errors.Is(context.Cause(a.ctx), scheduler.ErrStopping) // up, by a replica whose grace is over
+			if a.run.Job == skipping && a.run.Valid() && !given && !s.forgot() {
 				s.failed("%s starts on %s while %s goes on", key, e.process.name, other)
 			}
 		}

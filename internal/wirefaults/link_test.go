@@ -67,7 +67,7 @@ func (l *link) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, err
 	}
 	client, near := net.Pipe()
-	c := &conn{link: l, near: near, server: server, atOnce: atOnce,
+	c := &conn{link: l, near: near, server: server, atOnce: atOnce, subscription: atOnce,
 		requests: make(chan parcel, 256), replies: make(chan parcel, 256)}
 	l.mu.Lock()
 	l.conns = append(l.conns, c)
@@ -186,6 +186,16 @@ func (l *link) kill() {
 // heal ends all faults, save that connections that have fallen silent stay so.
 func (l *link) heal() {
 	l.set(func(l *link) { l.rough, l.down, l.thawed = false, time.Time{}, time.Time{} })
+}
+
+// end resets the connections that have fallen silent, as a system does that gets no answer; not the subscriptions, which
+// the store has to replace by itself.
+func (l *link) end() {
+	for _, c := range l.open() {
+		if c.silent() && !c.subscription {
+			c.reset()
+		}
+	}
 }
 
 func (l *link) forget(c *conn) {

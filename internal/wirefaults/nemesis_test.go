@@ -112,6 +112,9 @@ const settle = 12 * time.Second
 // handOver stops the leader while all is well: another hears of it and leads at once.
 func (s *scene) handOver() {
 	s.pass(settle)
+	for _, p := range s.all {
+		p.link.end()
+	}
 	leader := s.leader()
 	if !s.sound() || !slices.Contains(s.alive, leader) {
 		return
@@ -127,8 +130,9 @@ func (s *scene) handOver() {
 	s.await(atOnce)
 }
 
-// atOnce is how long a release, its hint and a follower's question take.
-const atOnce = 50 * time.Millisecond
+// atOnce is how long a release, its hint and a follower's question take, over connections of which some have ended
+// unnoticed.
+const atOnce = time.Second
 
 // startAnew has the server lose its data, and all who could remember it die: tokens grow all the same.
 func (s *scene) startAnew() {

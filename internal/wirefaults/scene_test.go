@@ -19,9 +19,9 @@ import (
 
 const (
 	step = 10 * time.Millisecond // from one look to the next
-	// soon is how long after the faults somebody leads: a lease that runs out, one call on a connection that has fallen
-	// silent, and the pauses between tries.
-	soon = lease + 2*time.Second
+	// soon is how long after the faults somebody leads: a lease that runs out, and calls over connections that have fallen
+	// silent, each of a fifth of a lease at most, with the pauses between them.
+	soon = 2*lease + 2*time.Second
 )
 
 // scene is one group under the faults of one seed.
