@@ -56,6 +56,7 @@ type JobStatus struct {
 	Skipped *Entry    // the newest history entry, where it is ticks that were skipped
 	Unowned time.Time // since when no leader's binary has had the job; zero when it is owned
 	Problem string    // why the leader cannot schedule it
+	Once    bool      // it has no schedule: see Once
 	Paused  *Pause    // of this job or of all; nil when it is not paused
 
 	Watermark time.Time // the last tick that has been dealt with
@@ -148,7 +149,7 @@ func jobStatus(r store.Record, group *steering, now time.Time) JobStatus {
 	if err != nil {
 		return JobStatus{Name: r.Key, Problem: err.Error()}
 	}
-	j := JobStatus{Name: r.Key, Spec: rec.Spec, Zone: rec.Zone, Last: rec.Last, Skipped: rec.Row, Problem: rec.Problem, Watermark: rec.watermark()}
+	j := JobStatus{Name: r.Key, Spec: rec.Spec, Zone: rec.Zone, Last: rec.Last, Skipped: rec.Row, Problem: rec.Problem, Once: rec.Once != nil, Watermark: rec.watermark()}
 	if rec.Unowned != 0 {
 		j.Unowned = time.Unix(rec.Unowned, 0).UTC()
 	}

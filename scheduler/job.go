@@ -102,6 +102,7 @@ const (
 	ReasonCatchUp  Reason = "catch-up" // the tick fell due before this term began, or is not the newest due
 	ReasonRetry    Reason = "retry"    // the attempt before failed or timed out
 	ReasonManual   Reason = "manual"   // somebody has asked for it
+	ReasonOnce     Reason = "once"     // many have started it at about the same time, and this one claimed it; see Once
 	ReasonRerun    Reason = "rerun"    // the attempt before was interrupted
 )
 

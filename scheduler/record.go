@@ -43,8 +43,9 @@ type jobRecord struct {
 	Row       *Entry `json:"row,omitempty"`     // the newest history entry, while further skips may join it
 	Last      *Entry `json:"last,omitempty"`    // the newest attempt that has ended
 
-	Steering  *steering `json:"steering,omitempty"`  // its newest pause or resume
-	OpenUntil time.Time `json:"open_until,omitzero"` // a run was open until then: ticks inside are overlapped, whoever led
+	Steering  *steering  `json:"steering,omitempty"`  // its newest pause or resume
+	Once      *onceClaim `json:"once,omitempty"`      // newest claim of a job without a schedule, see Once
+	OpenUntil time.Time  `json:"open_until,omitzero"` // a run was open until then: ticks inside are overlapped, whoever led
 }
 
 func (r *jobRecord) watermark() time.Time { return time.Unix(r.Watermark, 0).UTC() }
@@ -187,6 +188,11 @@ func decodeJob(rec store.Record) (*jobRecord, error) {
 	}
 	if err := store.CheckName("job", rec.Key); err != nil {
 		return nil, err
+	}
+	if r.Once != nil {
+		if err := r.Once.check(rec.Key); err != nil {
+			return nil, err
+		}
 	}
 	for _, e := range []*Entry{r.Row, r.Last} {
 		if e == nil {

@@ -138,17 +138,22 @@ func inherited() []string {
 
 // environment returns that of this process, the crontab's, and what tells the command which run it is.
 func (c *commands) environment(job crontab.Job, run scheduler.Run) []string {
-	return append(append(inherited(), job.Env...),
-		"SINGLETON_GROUP="+c.group,
-		"SINGLETON_REPLICA="+run.Replica,
-		"SINGLETON_JOB="+run.Job,
-		"SINGLETON_TICK="+run.Tick.UTC().Format(time.RFC3339),
-		"SINGLETON_TICK_UNIX="+strconv.FormatInt(run.Tick.Unix(), 10),
-		"SINGLETON_RUN_ID="+run.ID(),
-		"SINGLETON_ATTEMPT="+strconv.Itoa(run.Attempt),
-		"SINGLETON_REASON="+string(run.Reason),
-		"SINGLETON_TOKEN="+strconv.FormatUint(run.Token, 10),
-	)
+	return append(append(inherited(), job.Env...), runVariables(c.group, run)...)
+}
+
+// runVariables are what tells a command which run it is.
+func runVariables(group string, run scheduler.Run) []string {
+	return []string{
+		"SINGLETON_GROUP=" + group,
+		"SINGLETON_REPLICA=" + run.Replica,
+		"SINGLETON_JOB=" + run.Job,
+		"SINGLETON_TICK=" + run.Tick.UTC().Format(time.RFC3339),
+		"SINGLETON_TICK_UNIX=" + strconv.FormatInt(run.Tick.Unix(), 10),
+		"SINGLETON_RUN_ID=" + run.ID(),
+		"SINGLETON_ATTEMPT=" + strconv.Itoa(run.Attempt),
+		"SINGLETON_REASON=" + string(run.Reason),
+		"SINGLETON_TOKEN=" + strconv.FormatUint(run.Token, 10),
+	}
 }
 
 // maxDetail is how many bytes a failed run leaves in the history, a little less than the scheduler keeps.

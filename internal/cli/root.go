@@ -67,7 +67,8 @@ once. When it dies or is stopped, another goes on where it was. All they need is
 Each flag can also be given as an environment variable: --catch-up-max as SINGLETON_CATCH_UP_MAX. The flag wins.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or a bad file, 3 nobody leads, 4 a job needs attention (status --check), 5 the
-leader refuses, 6 the run of trigger --wait has not succeeded, 124 no answer in time; run has that of its command.`,
+leader refuses, 6 the run of trigger --wait has not succeeded, 124 no answer in time; run and once
+have that of their command.`,
 		Example: `  singleton validate jobs.cron                run on your laptop: is the file right, and when does what run?
   singleton cron --group billing jobs.cron    run on every machine
   singleton status --group billing            who leads, what ran, what runs next`,
@@ -94,6 +95,7 @@ leader refuses, 6 the run of trigger --wait has not succeeded, 124 no answer in 
 	root.AddCommand(
 		a.newCronCommand(),
 		a.newRunCommand(),
+		a.newOnceCommand(),
 		a.newStatusCommand(),
 		a.newHistoryCommand(),
 		a.newTriggerCommand(),

@@ -51,7 +51,7 @@ change.`,
 			switch {
 			case err != nil:
 				return err
-			case st.Leader.Replica == "":
+			case st.Leader.Replica == "" && !leaderless(st):
 				return &failure{code: exitNoLeader}
 			case check && slices.ContainsFunc(st.Jobs, needsAttention):
 				return &failure{code: exitAttention}

@@ -45,9 +45,18 @@ func (p *statusPage) print(w io.Writer) error {
 	return err
 }
 
+// leaderless reports whether nobody leads and nobody has to: all jobs are those of `singleton once`.
+func leaderless(st scheduler.Status) bool {
+	scheduled := func(j scheduler.JobStatus) bool { return !j.Once }
+	return st.Leader.Replica == "" && len(st.Jobs) > 0 && !slices.ContainsFunc(st.Jobs, scheduled)
+}
+
 func (p *statusPage) leader() string {
 	l := p.Leader
-	if l.Replica == "" {
+	switch {
+	case leaderless(p.Status):
+		return p.Group + ": needs no leader, because singleton once starts its jobs"
+	case l.Replica == "":
 		return p.Group + ": NO LEADER"
 	}
 	renewed := ""
@@ -64,6 +73,9 @@ func (p *statusPage) replicas() string {
 	}
 	switch n := len(names); n {
 	case 0:
+		if leaderless(p.Status) {
+			return "no replicas: nothing runs now"
+		}
 		return "no replicas: " + hint(p.Group)
 	case 1:
 		return "1 replica: " + names[0]
@@ -94,7 +106,7 @@ func (p *statusPage) attention() string {
 		text = fmt.Sprintf("1 of %d jobs needs attention", len(p.Jobs))
 	}
 	switch {
-	case p.Leader.Replica == "":
+	case p.Leader.Replica == "" && !leaderless(p.Status):
 		text += "; nobody fires " + them
 	case n == 0:
 		text += ", all is well"

@@ -111,6 +111,7 @@ type jobStatus struct {
 	Overdue     time.Time  `json:"overdue_since,omitzero"`
 	Problem     string     `json:"problem,omitempty"`
 	Paused      *pauseView `json:"paused,omitempty"` // of this job or of all
+	Once        bool       `json:"once,omitempty"`   // of singleton once: it has no schedule
 	Attention   bool       `json:"needs_attention"`
 }
 
@@ -131,7 +132,7 @@ func viewStatus(st scheduler.Status, now time.Time) statusView {
 	}
 	for _, j := range st.Jobs {
 		job := jobStatus{
-			Name: j.Name, Spec: j.Spec, Zone: j.Zone, Next: j.Next.UTC(), Unowned: j.Unowned.UTC(), Problem: j.Problem,
+			Name: j.Name, Spec: j.Spec, Zone: j.Zone, Next: j.Next.UTC(), Unowned: j.Unowned.UTC(), Problem: j.Problem, Once: j.Once,
 			Paused: viewPause(j.Paused), Overdue: j.Overdue.UTC(), Last: viewOptional(j.Last), Skipped: viewOptional(j.Skipped), Attention: needsAttention(j),
 		}
 		if words, known := describe(j.Spec, j.Zone); known {
