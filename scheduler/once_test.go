@@ -101,6 +101,22 @@ func TestOnceIsDoneByOneOfManyWhateverIsLost(t *testing.T) {
 	}
 }
 
+// A claim that is in the ledger, and of which no answer comes before the turn is over, is found in the next turn.
+func TestOnceFindsItsOwnClaim(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		began := time.Now()
+		c.script.follow(func(call call) fate { return fate{mute: call.op == "commit" && time.Since(began) < onceLease} })
+		did := 0
+		if err := c.attempt("m1", func(context.Context, Run) error { did++; return nil }); err != nil || did != 1 {
+			t.Errorf("done %d times, %v", did, err)
+		}
+		equal(t, "history", c.history("a"), []string{"00:00:00#1 once succeeded"})
+		if len(c.records(bucketRun)) > 0 {
+			t.Errorf("open %v", c.records(bucketRun))
+		}
+	})
+}
+
 func TestOnceCountsHalfOfPerFromTheClaim(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		claimed := time.Now()

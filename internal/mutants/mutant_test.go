@@ -32,7 +32,7 @@ type killer struct {
 // all returns every mutant.
 func all() []mutant {
 	return slices.Concat(leaseMutants, sessionMutants, memoryStoreMutants, redisStoreMutants, ledgerMutants, endMutants, tickMutants, policyMutants, lossMutants,
-		requestMutants, scheduleMutants, childMutants)
+		requestMutants, scheduleMutants, childMutants, onceMutants)
 }
 
 // root is the repository, seen from the directory in which the tests run.
