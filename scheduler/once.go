@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -178,12 +179,23 @@ func (p *participant) decide(ctx context.Context, t *turn) (*runRecord, error) {
 		rec.Tick++
 	}
 	r := &j.record
-	r.Version, r.Spec, r.Zone, r.Key, r.Ring, r.Unowned = formatVersion, "once per "+p.Per.String(), "UTC", onceKey, p.Keep, 0
+	r.Version, r.Spec, r.Zone, r.Key, r.Ring, r.Unowned = formatVersion, "once per "+short(p.Per), "UTC", onceKey, p.Keep, 0
 	r.Watermark = max(r.Watermark, rec.Tick)
 	r.Once = &onceClaim{Run: rec.id(), Replica: p.id, At: t.now}
 	b.put(bucketRun, rec.id(), rec)
 	b.putJob(j)
 	return rec, t.commit(ctx)
+}
+
+// short is a duration as people write it: "1h" rather than "1h0m0s".
+func short(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // closeDead ends the runs whose process has died.

@@ -56,7 +56,7 @@ func TestOnceIsDoneByOneOfMany(t *testing.T) {
 			t.Errorf("history %q", got)
 		}
 		st := status(t, c)
-		if len(st.Jobs) != 1 || len(st.Running) > 0 || len(st.Replicas) > 0 || !st.Jobs[0].Once || st.Jobs[0].Spec != "once per 1h0m0s" ||
+		if len(st.Jobs) != 1 || len(st.Running) > 0 || len(st.Replicas) > 0 || !st.Jobs[0].Once || st.Jobs[0].Spec != "once per 1h" ||
 			!st.Jobs[0].Next.IsZero() || !st.Jobs[0].Overdue.IsZero() || st.Jobs[0].Last.Outcome != Succeeded {
 			t.Errorf("status %+v", st)
 		}
