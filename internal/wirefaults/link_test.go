@@ -188,6 +188,15 @@ func (l *link) heal() {
 	l.set(func(l *link) { l.rough, l.down, l.thawed = false, time.Time{}, time.Time{} })
 }
 
+// silence has all subscriptions fall silent.
+func (l *link) silence() {
+	for _, c := range l.open() {
+		if c.subscription {
+			c.swallow(true)
+		}
+	}
+}
+
 // end resets the connections that have fallen silent, as a system does that gets no answer; not the subscriptions, which
 // the store has to replace by itself.
 func (l *link) end() {

@@ -109,8 +109,12 @@ func (s *scene) heal() {
 // second PING.
 const settle = 12 * time.Second
 
-// handOver stops the leader while all is well: another hears of it and leads at once.
+// handOver stops the leader while all is well: another hears of it and leads at once, though all subscriptions have fallen
+// silent a while ago.
 func (s *scene) handOver() {
+	for _, p := range s.all {
+		p.link.silence()
+	}
 	s.pass(settle)
 	for _, p := range s.all {
 		p.link.end()
@@ -132,7 +136,7 @@ func (s *scene) handOver() {
 
 // atOnce is how long a release, its hint and a follower's question take, over connections of which some have ended
 // unnoticed.
-const atOnce = time.Second
+const atOnce = 600 * time.Millisecond
 
 // startAnew has the server lose its data, and all who could remember it die: tokens grow all the same.
 func (s *scene) startAnew() {
