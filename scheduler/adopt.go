@@ -110,6 +110,7 @@ func (l *leader) define(j *jobState, def *definition, now time.Time) {
 func (l *leader) redefine(j *jobState, def *definition, now time.Time) {
 	b := l.book
 	b.log.Info("job has another schedule now; it starts from now", "job", j.name, "from", j.record.Spec, "to", def.Spec)
+	j.record.Row = nil // its ticks were others
 	l.pass(j, now, skipRedefined, now)
 	l.define(j, def, now)
 	b.putJob(j)

@@ -123,12 +123,12 @@ type answerView struct {
 	Run     *entryView `json:"run,omitempty"` // of a trigger
 }
 
-func (a *app) printAnswer(s *steering, w wish, id string, e scheduler.Entry, err error) error {
+func (a *app) printAnswer(s *steering, w wish, id string, e scheduler.Entry, refusal error) error {
 	v := answerView{Request: id, Answer: "done"}
 	switch {
-	case err != nil:
+	case refusal != nil:
 		v.Answer = "refused"
-		_, v.Reason, _ = strings.Cut(err.Error(), scheduler.ErrRefused.Error()+": ")
+		_, v.Reason, _ = strings.Cut(refusal.Error(), scheduler.ErrRefused.Error()+": ")
 	case e.RunID != "":
 		run := viewEntry(e)
 		if v.Run = &run; e.Outcome == "" {
@@ -138,7 +138,7 @@ func (a *app) printAnswer(s *steering, w wish, id string, e scheduler.Entry, err
 	switch {
 	case s.json:
 		return a.printJSON(v)
-	case err != nil: // the error says it
+	case refusal != nil: // the error says it
 		return nil
 	}
 	text := w.done

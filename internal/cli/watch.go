@@ -42,7 +42,11 @@ func (a *app) watch(ctx context.Context, q *asking, every time.Duration) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := w.show(status, err); err != nil {
+		trouble := ""
+		if err != nil {
+			trouble = "the store does not answer: " + err.Error()
+		}
+		if err := w.show(status, trouble); err != nil {
 			return err
 		}
 		select {
@@ -53,20 +57,20 @@ func (a *app) watch(ctx context.Context, q *asking, every time.Duration) error {
 	}
 }
 
-// show prints one look at the group, or that there was no answer.
-func (w *watching) show(st scheduler.Status, fault error) error {
+// show prints one look at the group, or the trouble that kept it from looking.
+func (w *watching) show(st scheduler.Status, trouble string) error {
 	a := w.app
 	now := a.now()
 	switch {
-	case w.query.json && fault != nil:
+	case w.query.json && trouble != "":
 		return nil // the next one that is answered is printed
 	case w.query.json:
 		return w.object(st)
 	case a.terminal:
 		var page bytes.Buffer
 		page.WriteString("\x1b[H\x1b[J") // home, and clear what is below
-		if fault != nil {
-			fmt.Fprintln(&page, line("the store does not answer: "+fault.Error()))
+		if trouble != "" {
+			fmt.Fprintln(&page, line(trouble))
 		} else if err := (&statusPage{Status: st, now: now, zone: w.query.zone(a), footer: true}).print(&page); err != nil {
 			return err
 		}
@@ -74,8 +78,8 @@ func (w *watching) show(st scheduler.Status, fault error) error {
 		return err
 	}
 	facts := []fact{{"store", "the store answers"}}
-	if fault != nil {
-		facts[0].text = "the store does not answer: " + fault.Error()
+	if trouble != "" {
+		facts[0].text = trouble
 	} else {
 		facts = append(facts, factsOf(st)...)
 		facts = append(facts, w.gone(facts)...)

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +14,10 @@ func TestWatchPrintsChanges(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stdout: &out, now: func() time.Time { return noon }, local: time.UTC}
 	w := &watching{app: a, query: new(asking), known: make(map[string]string)}
-	show := func(st scheduler.Status, fault error, want ...string) {
+	show := func(st scheduler.Status, trouble string, want ...string) {
 		t.Helper()
 		out.Reset()
-		if err := w.show(st, fault); err != nil {
+		if err := w.show(st, trouble); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(want, ""); out.String() != got {
@@ -28,22 +26,22 @@ func TestWatchPrintsChanges(t *testing.T) {
 	}
 	st := someStatus()
 	st.Jobs, st.Running = st.Jobs[1:3], st.Running[:1]
-	show(st, nil, "12:00:00 web-2-7f3a leads\n",
+	show(st, "", "12:00:00 web-2-7f3a leads\n",
 		"12:00:00 3 replicas: web-1-c01d, web-2-7f3a, web-3-90be\n",
 		"12:00:00 cleanup: scheduled\n",
 		"12:00:00 cleanup@2026-11-29T11:53:17Z: attempt 1 on web-2-7f3a succeeded\n",
 		"12:00:00 export: scheduled\n",
 		"12:00:00 export@2026-11-29T11:48:00Z: attempt 1 runs on web-1-c01d\n")
 	st.Leader.Remaining, st.Jobs[0].Next = time.Second, noon.Add(time.Hour)
-	show(st, nil)
+	show(st, "")
 	st.Jobs[1].Paused = &scheduler.Pause{Reason: "db upgrade", Author: "ann@laptop", Until: noon.Add(time.Hour)}
-	show(st, nil, "12:00:00 export: paused by ann@laptop until 29 Nov 13:00:00: db upgrade\n")
-	show(scheduler.Status{}, errors.New("no route"), "12:00:00 the store does not answer: no route\n")
+	show(st, "", "12:00:00 export: paused by ann@laptop until 29 Nov 13:00:00: db upgrade\n")
+	show(scheduler.Status{}, "the store does not answer: no route", "12:00:00 the store does not answer: no route\n")
 	st.Leader.Replica, st.Running = "", nil
-	show(st, nil, "12:00:00 the store answers\n", "12:00:00 nobody leads\n")
+	show(st, "", "12:00:00 the store answers\n", "12:00:00 nobody leads\n")
 	st.Jobs = st.Jobs[:1]
-	show(st, nil, "12:00:00 export: gone\n")
-	show(st, nil)
+	show(st, "", "12:00:00 export: gone\n")
+	show(st, "")
 }
 
 func TestWatchPrintsObjectsThatDiffer(t *testing.T) {
@@ -53,7 +51,7 @@ func TestWatchPrintsObjectsThatDiffer(t *testing.T) {
 	st := someStatus()
 	for range 3 {
 		st.Leader.Remaining -= time.Second
-		if err := w.show(st, nil); err != nil {
+		if err := w.show(st, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +59,7 @@ func TestWatchPrintsObjectsThatDiffer(t *testing.T) {
 		t.Errorf("%d objects:\n%s", n, out.String())
 	}
 	st.Leader.Replica = ""
-	if err := w.show(st, nil); err != nil {
+	if err := w.show(st, ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), "\n"); n != 2 {
@@ -75,14 +73,14 @@ func TestWatchOnATerminal(t *testing.T) {
 	w := &watching{app: a, query: new(asking)}
 	for range 2 {
 		out.Reset()
-		if err := w.show(someStatus(), nil); err != nil {
+		if err := w.show(someStatus(), ""); err != nil {
 			t.Fatal(err)
 		}
 		if text := out.String(); !strings.HasPrefix(text, "\x1b[H\x1b[Jbilling: web-2-7f3a leads;") || !strings.Contains(text, "times are UTC") {
 			t.Errorf("%q", text)
 		}
 	}
-	if err := w.show(scheduler.Status{}, context.DeadlineExceeded); err != nil || !strings.Contains(out.String(), "the store does not answer: ") {
+	if err := w.show(scheduler.Status{}, "the store does not answer: x"); err != nil || !strings.Contains(out.String(), "the store does not answer: x") {
 		t.Errorf("%v, %q", err, out.String())
 	}
 }

@@ -34,6 +34,8 @@
 //   - ledger: a commit has an effect only under the lease, and only as the next of its term; a watermark moves forward, and
 //     the commit that moves it says of each tick in between that it was claimed or why it was skipped; no attempt is claimed
 //     twice, or after a success; no run is closed without an entry; no two runs of a job that excludes them are open.
+//   - requests: one has one run at most, no tick is claimed while its job or the group is paused, and a while after the last
+//     fault each that the store has taken has an answer.
 //   - work: an attempt starts once, after its claim and while the claim stands, and not beside another of its job; the
 //     history says of each how it really ended. A while after the last fault no job is behind and no run is open for ever.
 //

@@ -23,10 +23,11 @@ type ledger struct {
 	records map[string]map[string][]byte
 	claims  map[string][]string // of a run: the replica of each attempt
 
-	sessions map[string]int  // for which an attempt was claimed
-	success  map[string]bool // runs that are known to have succeeded
-	commits  int
-	terms    map[uint64]bool // that have committed
+	sessions  map[string]int    // for which an attempt was claimed
+	byRequest map[string]string // of a request: its run
+	success   map[string]bool   // runs that are known to have succeeded
+	commits   int
+	terms     map[uint64]bool // that have committed
 
 	reloaded time.Time // when the store has last lost records
 
@@ -47,7 +48,9 @@ func newLedger(jobs []*job, fail func(string, ...any)) *ledger {
 		claims:   make(map[string][]string),
 		success:  make(map[string]bool),
 		sessions: make(map[string]int),
-		terms:    make(map[uint64]bool),
+
+		byRequest: make(map[string]string),
+		terms:     make(map[uint64]bool),
 	}
 	for _, j := range jobs {
 		l.jobs[j.name] = j
@@ -261,6 +264,9 @@ func (c *commit) run(ch store.Change) {
 		c.fail("%s writes run %s as %+v", c.name, ch.Key, rec)
 	}
 	c.follows(ch.Key, rec)
+	if manual(ch.Key) {
+		c.once(ch.Key)
+	}
 	attempts := c.claims[ch.Key]
 	switch {
 	case rec.waits():
@@ -284,9 +290,7 @@ func (c *commit) run(ch store.Change) {
 	c.sessions[attemptName(ch.Key, rec.Attempt)] = c.session(rec.Replica)
 	c.tell(fmt.Sprintf("%s (attempt %d, %s): claimed", brief(ch.Key), rec.Attempt, rec.Reason))
 	if rec.Attempt == 1 && !manual(ch.Key) {
-		if old, _, known := c.before(rec.Job); known && old.Steering.Paused && old.Steering.Until == 0 {
-			c.fail("%s claims %s of a job that is paused", c.name, ch.Key)
-		}
+		c.unpaused(ch.Key, rec)
 		c.taken[rec.Job] = append(c.taken[rec.Job], rec.Tick)
 	}
 }
@@ -368,7 +372,7 @@ func (c *commit) overlaps() {
 
 // buckets are those whose records are followed.
 func (l *ledger) buckets() []string {
-	buckets := []string{"job", "run"}
+	buckets := []string{"job", "run", "seen", "ledger"}
 	for _, name := range slices.Sorted(maps.Keys(l.jobs)) {
 		buckets = append(buckets, "history/"+name)
 	}

@@ -14,7 +14,8 @@ type operator struct {
 	*scheduler.Inspector
 	node  *node
 	ctx   context.Context
-	going int // how many requests are on their way; for the root
+	going int                  // how many requests are on their way; for the root
+	taken map[string]time.Time // those that the store has taken, by ID; for the root
 }
 
 func (s *scene) newOperator() *operator {
@@ -28,7 +29,7 @@ func (s *scene) newOperator() *operator {
 	w.Turn = way.turn
 	ctx, cancel := context.WithCancel(world.With(context.Background(), w))
 	n.cancel = cancel
-	return &operator{Inspector: in, node: n, ctx: ctx}
+	return &operator{Inspector: in, node: n, ctx: ctx, taken: make(map[string]time.Time)}
 }
 
 // asks brings one request to the store, or does not; nobody waits for its answer.
@@ -38,13 +39,16 @@ func (s *scene) asks(what string, ask func(context.Context) (*scheduler.Request,
 	o.going++
 	go func() {
 		carrier{s, o.node}.wait("asks " + what)
-		_, err := ask(o.ctx)
+		r, err := ask(o.ctx)
 		outcome := "is in the store"
 		if err != nil {
 			outcome = err.Error()
 		}
 		s.bus.put(o.node.name, "done "+what, func() {
 			o.going--
+			if err == nil {
+				o.taken[r.ID] = time.Now()
+			}
 			s.trace.note(true, o.node.name, "has asked:", what+":", outcome)
 		})
 	}()

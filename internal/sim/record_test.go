@@ -17,10 +17,24 @@ type jobRecord struct {
 	Spec      string `json:"spec"`
 	Watermark int64  `json:"watermark"` // Unix seconds
 
-	Steering struct {
-		Paused bool  `json:"paused"`
-		Until  int64 `json:"until"` // Unix seconds; 0 is for ever
-	} `json:"steering"`
+	Steering steering `json:"steering"`
+}
+
+// steering is the newest pause or resume of a job or of the group.
+type steering struct {
+	Paused bool  `json:"paused"`
+	Until  int64 `json:"until"` // Unix seconds; 0 is for ever
+}
+
+type groupRecord struct {
+	Version  int      `json:"v"`
+	Steering steering `json:"steering"`
+}
+
+// seenRecord is a message that was acted on.
+type seenRecord struct {
+	Version int    `json:"v"`
+	Answer  string `json:"answer"`
 }
 
 type runRecord struct {
@@ -81,6 +95,8 @@ const (
 )
 
 func (r jobRecord) version() int   { return r.Version }
+func (r groupRecord) version() int { return r.Version }
+func (r seenRecord) version() int  { return r.Version }
 func (r runRecord) version() int   { return r.Version }
 func (r entryRecord) version() int { return r.Version }
 

@@ -85,6 +85,7 @@ func (c *chance) play(long time.Duration) {
 		c.heal()
 		c.bus.run(time.Now().Add(settle), c.broken)
 		c.ledger.settled(time.Now(), settle)
+		c.answered()
 	}
 	c.healthy = true
 	if c.sound() {
@@ -206,7 +207,7 @@ func (r *results) report(t *testing.T) {
 	}
 	fmt.Fprintf(t.Output(), "%d seeds from %d: hash %016x, %d steps, %d starts, %d terms, %d commits, %d faults (%s), in %v\n",
 		len(r.done), *firstSeed, all.hash, steps, starts, terms, commits, sum, strings.Join(list, ", "), time.Since(r.begun).Round(time.Second/10))
-	for _, what := range []string{"retries", "permanent errors", "runs replaced", "runs cancelled", "waits dropped"} {
+	for _, what := range []string{"retries", "permanent errors", "runs replaced", "runs cancelled", "waits dropped", "answers", "refusals"} {
 		if seen[what] == 0 && len(r.done) >= 16 {
 			t.Errorf("in %d seeds there are no %s", len(r.done), what)
 		}
