@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,17 +116,35 @@ func (e examination) print(a *app) error {
 
 // examine returns what there is to say about a store and, unless it is "", a group in it.
 func (o *opened) examine(ctx context.Context, group string, lease time.Duration) ([]redisstore.Finding, error) {
-	if o.redis == nil {
+	if o.alone {
 		return []redisstore.Finding{{Check: "store", Level: redisstore.LevelWarn, Found: "memory: is shared with no other process " +
 			"and forgotten at the end", Remedy: "use it to try a crontab out, and a Redis to run it on several machines"}}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit) // a server that is silent is given up before
 	defer cancel()
+	if o.redis == nil {
+		return o.examineOther(ctx, group)
+	}
 	found, err := o.redis.Check(ctx, group, lease)
 	if err != nil || group == "" || slices.ContainsFunc(found, func(f redisstore.Finding) bool {
 		return f.Level == redisstore.LevelFail && (f.Check == "data" || f.Check == "permissions")
 	}) {
 		return found, err // records cannot be read, or say no more
+	}
+	records, err := o.examineRecords(ctx, group)
+	return append(found, records...), err
+}
+
+// examineOther asks a store that is no Redis, and reads what has been recorded.
+func (o *opened) examineOther(ctx context.Context, group string) ([]redisstore.Finding, error) {
+	begin := time.Now()
+	if _, err := o.Leader(ctx, cmp.Or(group, "none")); err != nil && !errors.Is(err, store.ErrNoLeader) {
+		return nil, err
+	}
+	found := []redisstore.Finding{{Check: "connection", Level: redisstore.LevelOK,
+		Found: fmt.Sprintf("it is connected to and answers within %s", compact(time.Since(begin).Round(time.Millisecond)))}}
+	if group == "" {
+		return found, nil
 	}
 	records, err := o.examineRecords(ctx, group)
 	return append(found, records...), err

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/memstore"
 	"github.com/go-singleton/singleton/store/redisstore"
+	"github.com/go-singleton/singleton/store/zkstore"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -20,7 +22,8 @@ const leaveLimit = 100 * time.Millisecond
 // opened is an open store.
 type opened struct {
 	store.Store
-	redis  *redisstore.Store // nil for memory:
+	redis  *redisstore.Store // nil for another store
+	alone  bool              // it is in the memory of this process
 	client io.Closer         // what the store stands on; nil when there is none
 	name   string            // its URL, without password and options
 	from   string            // who named it
@@ -28,9 +31,20 @@ type opened struct {
 
 // open opens a store; it asks nobody, and reads the files that the URL names. Its errors are about the URL and those files,
 // and never show a password.
-func open(p place, log *slog.Logger) (*opened, error) {
+func open(p place, log *slog.Logger) (*opened, error) { return openFor(p, 0, log) }
+
+// openFor opens a store for leases of that length; 0 is the usual one.
+func openFor(p place, lease time.Duration, log *slog.Logger) (*opened, error) {
 	if p.url == memoryStore || p.url == memoryStore+"//" {
-		return &opened{Store: memstore.New(), name: memoryStore, from: p.from}, nil
+		return &opened{Store: memstore.New(), alone: true, name: memoryStore, from: p.from}, nil
+	}
+	if strings.HasPrefix(p.url, zookeeperScheme) {
+		c, name, err := parseZooKeeper(p.url, lease)
+		if err != nil {
+			return nil, usagef("%s: %w", p.from, err)
+		}
+		c.Logger = log
+		return &opened{Store: zkstore.New(c), name: name, from: p.from}, nil
 	}
 	a, err := parseStore(p.url)
 	if err != nil {

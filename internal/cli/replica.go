@@ -59,7 +59,7 @@ func (r *replica) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // to the end of the process: one more must not cut its last words off
 
-	if r.store.redis == nil { // nobody else can have lost anything of a store in memory
+	if r.store.alone { // nobody else can have lost anything of a store in memory
 		if err := scheduler.Create(ctx, r.store, r.group); err != nil {
 			return err
 		}

@@ -163,7 +163,7 @@ func (a *app) inspect(ctx context.Context, t *target, author string) (*opened, *
 	if err != nil {
 		return nil, nil, err
 	}
-	if st.redis == nil {
+	if st.alone {
 		return nil, nil, usagef("--store memory: lives inside of one running cron process; nobody else can look into it")
 	}
 	inspector, err := scheduler.NewInspector(st, t.group, author)

@@ -17,6 +17,7 @@ type Flow struct {
 	left    int // bytes until the cut
 	held    int // pieces that wait
 	changed chan struct{}
+	edit    func(piece []byte)
 }
 
 type mode int
@@ -50,6 +51,13 @@ func (f *Flow) Reset() { f.set(reset, 0, 0) }
 // CutAfter forwards n more bytes, all connections together, resets the connection that the next byte comes over, and
 // then passes everything on: a reply cut in the middle.
 func (f *Flow) CutAfter(n int) { f.set(cut, 0, n) }
+
+// Edit has f change each piece in place before it is forwarded; nil changes nothing.
+func (f *Flow) Edit(edit func(piece []byte)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.edit = edit
+}
 
 // AwaitHeld returns when at least n pieces are held, or with the error of ctx.
 func (f *Flow) AwaitHeld(ctx context.Context, n int) error {
@@ -99,6 +107,12 @@ func (f *Flow) pump(l *link, from, to *net.TCPConn) {
 
 // carry does to piece what the mode says; false means that the connection carries nothing any more in this direction.
 func (f *Flow) carry(l *link, to *net.TCPConn, piece []byte) bool {
+	f.mu.Lock()
+	edit := f.edit
+	f.mu.Unlock()
+	if edit != nil {
+		edit(piece)
+	}
 	m, delay, n := f.next(len(piece))
 	if delay > 0 {
 		select {

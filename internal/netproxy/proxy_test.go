@@ -176,3 +176,13 @@ func TestProxyResetsAndDelays(t *testing.T) {
 		t.Error("a cut connection is still open")
 	}
 }
+
+func TestProxyEditsWhatItForwards(t *testing.T) {
+	r := record(t)
+	p := netproxy.Start(t, r.Addr().String())
+	p.Requests.Edit(func(piece []byte) { piece[0]++ })
+	c := dial(t, p)
+	send(t, c, "a")
+	receive(t, c, "b")
+	r.want(t, "b")
+}

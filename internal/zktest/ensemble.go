@@ -3,6 +3,7 @@
 package zktest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,6 +38,7 @@ func (e *Ensemble) start(n int) error {
 	for i := range all {
 		all[i] = ports{freePort(), freePort()}
 	}
+	elections := map[[2]int]*netproxy.Proxy{} // from one member to another
 	for i := range n {
 		var member strings.Builder
 		for j := range n {
@@ -49,6 +51,7 @@ func (e *Ensemble) start(n int) error {
 					}
 					e.links[i] = append(e.links[i], p)
 					e.links[j] = append(e.links[j], p)
+					elections[[2]int{i, j}] = p // the second
 					if _, err := fmt.Sscanf(p.Addr(), "127.0.0.1:%d", port); err != nil {
 						return fmt.Errorf("zktest: %s: %w", p.Addr(), err)
 					}
@@ -61,6 +64,17 @@ func (e *Ensemble) start(n int) error {
 			return err
 		}
 		e.Servers = append(e.Servers, s)
+	}
+	// A member that is called by one with a smaller number calls back, at the address that the caller says is its own: it
+	// is told that of the proxy.
+	for way, p := range elections {
+		own := fmt.Appendf(nil, "127.0.0.1:%d", all[way[0]].election)
+		back := []byte(elections[[2]int{way[1], way[0]}].Addr())
+		p.Requests.Edit(func(piece []byte) {
+			if at := bytes.Index(piece, own); at >= 0 {
+				copy(piece[at:], back) // all ports have five digits
+			}
+		})
 	}
 	for _, s := range e.Servers {
 		if err := s.Launch(); err != nil {

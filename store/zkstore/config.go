@@ -40,6 +40,12 @@ type Config struct {
 	Logger         *slog.Logger
 }
 
+// Check returns what is wrong with c, as each call of a Store made of it would.
+func (c Config) Check() error {
+	_, err := c.complete()
+	return err
+}
+
 // complete returns c with its defaults, and what is wrong with it.
 func (c Config) complete() (Config, error) {
 	var servers, problems []string

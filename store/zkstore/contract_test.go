@@ -1,6 +1,7 @@
 package zkstore_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,7 +35,11 @@ type closing struct{ m *testing.M }
 
 func (c closing) Run() int {
 	code := c.m.Run()
-	if err := server.Close(); err != nil {
+	err := server.Close()
+	if started != nil {
+		err = errors.Join(err, started.Close())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -115,5 +115,15 @@ func (l *lockedLog) String() string {
 
 func (l *lockedLog) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// ensemble starts three servers.
-func ensemble(t testing.TB) *zktest.Ensemble { return zktest.StartEnsemble(t) }
+// members starts the ensemble that the tests share, which leave it whole.
+var members = sync.OnceValues(func() (*zktest.Ensemble, error) { return zktest.NewEnsemble(3) })
+
+func ensemble(t testing.TB) *zktest.Ensemble {
+	t.Helper()
+	e, err := members()
+	must(t, err)
+	started = e
+	return e
+}
+
+var started *zktest.Ensemble // nil until a test has asked for it

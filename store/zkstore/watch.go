@@ -247,7 +247,6 @@ func (h *hub) look(l *link, path string) error {
 	p.stands = true
 	watchers := slices.Clone(p.watchers)
 	h.mu.Unlock()
-	h.store.spell("watch", "")
 	for _, w := range watchers {
 		if news {
 			w.hint()
@@ -256,9 +255,9 @@ func (h *hub) look(l *link, path string) error {
 	return nil
 }
 
-// report logs what may last; hints are a convenience, so that it is no more than a warning.
+// report logs how a connection ended. That is no more than a detail: hints are a convenience, and come again.
 func (h *hub) report(err error) {
-	if h.ctx.Err() == nil && h.store.spell("watch", "broken") {
-		h.store.log.Warn("no hints come for now: followers wait for the end of a lease, messages for the next look", slog.Any("error", err))
+	if h.ctx.Err() == nil {
+		h.store.log.Debug("the connection that hints come over has broken; it is replaced", slog.Any("error", err))
 	}
 }

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"log/slog"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/zktest"
+)
+
+func TestURLsOfZooKeeper(t *testing.T) {
+	for url, want := range map[string]struct {
+		name, servers, chroot, user string
+		session                     time.Duration
+	}{
+		"zk://h":                                 {"zk://h", "h", "", "", 20 * time.Second},
+		"zk://h1,h2:2182,[::1]/a/b":              {"zk://h1,h2:2182,[::1]/a/b", "h1 h2:2182 [::1]", "/a/b", "", 20 * time.Second},
+		"zk://u:" + canary + "@h1,h2?session=8s": {"zk://u:xxxxx@h1,h2", "h1 h2", "", "u", 8 * time.Second},
+	} {
+		c, name, err := parseZooKeeper(url, 20*time.Second)
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if name != want.name || strings.Join(c.Servers, " ") != want.servers || c.Chroot != want.chroot || c.User != want.user ||
+			c.SessionTimeout != want.session || c.User != "" && c.Password != canary {
+			t.Errorf("%s: %s, %+v", url, name, c)
+		}
+		st, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSEC7BadURLsOfZooKeeperAreNotRepeated(t *testing.T) {
+	for _, url := range []string{
+		"zk://", "zk://" + canary + "@h", "zk://:" + canary + "@h", "zk://u:12/" + canary + "@h", "zk://u:12#" + canary + "@h",
+		"zk://u:%zz" + canary + "@h", "zk://u:" + canary + "@h1,,h2", "zk://u:" + canary + "@a:b:c", "zk://u:" + canary + "@h/a//b",
+		"zk://u:" + canary + "@h?password=" + canary, "zk://u:" + canary + "@h?session=" + canary, "zk://u:" + canary + "@h?session=1ms",
+		"zk://u:" + canary + "@h?session=-1s", "zk://u:" + canary + "@h#x", "zk://h?session=1s&session=2s",
+	} {
+		_, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		if err == nil {
+			t.Errorf("%s is accepted", url)
+			continue
+		}
+		checkSecret(t, url, err.Error())
+		if !strings.Contains(err.Error(), "want zk://") {
+			t.Errorf("%s: the error says no remedy: %v", url, err)
+		}
+		call(t, nil, "status", "--group", "g", "--store", url)
+	}
+}
+
+// TestACrontabOnZooKeeper kills the leader of two replicas with a job for each second, and looks at what is recorded.
+func TestACrontabOnZooKeeper(t *testing.T) {
+	server := zktest.Start(t)
+	url := "zk://u:" + canary + "@" + server.Addr() + "/crontabs"
+	args := []string{"cron", "--group", "g", "--seconds", "--lease", "2s", "--store", url, write(t, "jobs.cron", "* * * * * * true\n")}
+	leader, follower := lead(t, start(t, nil, args...), start(t, nil, args...))
+	leader.await("outcome=succeeded")
+	leader.signal(syscall.SIGKILL)
+	follower.await("msg=elected")
+	follower.await("outcome=succeeded")
+	for _, c := range []struct{ command, want string }{
+		{"status", " leads"}, {"history", "succeeded"}, {"doctor", "answers within"},
+	} {
+		r := call(t, nil, c.command, "--group", "g", "--store", url)
+		if r.code != 0 || !strings.Contains(r.stdout, c.want) {
+			t.Errorf("%s: exit code %d\n%s%s", c.command, r.code, r.stdout, r.stderr)
+		}
+		checkSecret(t, c.command, r.stdout+r.stderr)
+	}
+	follower.signal(syscall.SIGTERM)
+	if code := follower.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	checkSecret(t, "the log", leader.output()+follower.output())
+}
