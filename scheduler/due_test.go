@@ -364,7 +364,7 @@ type dueCase struct {
 // delays returns the instant at which each tick falls due, worked out from the rule of the schedule alone.
 func delays(d *definition, isTick func(time.Time) bool) func(int64) time.Time {
 	return func(sec int64) time.Time {
-		gap := time.Duration(1)
+		var gap time.Duration
 		for gap = 1; gap < 10_000 && !isTick(time.Unix(sec+int64(gap), 0).UTC()); gap++ {
 		}
 		most := min(d.Jitter, gap*time.Second-1)

@@ -139,17 +139,15 @@ func (b *book) lateEnd(ctx context.Context, j *jobState, rec *runRecord, e Entry
 // giveUp closes a run that waits for its next attempt, and says why in the entry of its last one.
 func (b *book) giveUp(ctx context.Context, j *jobState, rec *runRecord, why string, now time.Time) error {
 	b.log.Warn("run is not run again", "job", rec.Job, "tick", rec.tick(), "reason", why)
-	if j == nil || j.problem != nil {
-		b.closeRun(j, rec, now)
-		return nil
-	}
-	last, slot, err := b.find(ctx, j.name, func(h *Entry) bool { return h.RunID == rec.id() && h.Attempt == rec.Attempt-1 })
-	if err != nil {
-		return err
-	}
-	if last != nil {
-		b.amend(j, last, slot, strings.TrimPrefix(last.Note+"; "+notAgain+why, "; "))
-		b.sum(rec, *last)
+	if j != nil && j.problem == nil {
+		last, slot, err := b.find(ctx, j.name, func(h *Entry) bool { return h.RunID == rec.id() && h.Attempt == rec.Attempt-1 })
+		if err != nil {
+			return err
+		}
+		if last != nil {
+			b.amend(j, last, slot, strings.TrimPrefix(last.Note+"; "+notAgain+why, "; "))
+			b.sum(rec, *last)
+		}
 	}
 	b.closeRun(j, rec, now)
 	return nil
