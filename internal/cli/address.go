@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -26,6 +27,8 @@ type address struct {
 	sentinels *redis.FailoverOptions
 	cluster   *redis.ClusterOptions
 	files     secrets
+	replicas  int           // that must have received a lease or a commit
+	wait      time.Duration // for them; 0 is the store's default
 }
 
 const wantURL = "want redis://[user:password@]host[:port][/database], redis+sentinel://[user:password@]host[:port],…/primary, " +
@@ -92,6 +95,9 @@ func parseStore(raw string) (*address, error) {
 	}
 	a := &address{}
 	if err := a.files.take(query, password != "", kind == "sentinel"); err != nil {
+		return nil, err
+	}
+	if err := a.acknowledgement(query); err != nil {
 		return nil, err
 	}
 	secure := base == "rediss" // TLS; with files, those are read anew for each connection
@@ -178,6 +184,25 @@ func hostPort(text, port string, optional bool) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// acknowledgement takes what replicas are waited for out of query.
+func (a *address) acknowledgement(query url.Values) (err error) {
+	if query.Has("min_replicas") {
+		a.replicas, err = strconv.Atoi(query.Get("min_replicas"))
+	}
+	if err != nil || a.replicas < 0 || a.replicas > 100 {
+		return badURL("has min_replicas without a number from 0 to 100")
+	}
+	if query.Has("replica_timeout") {
+		a.wait, err = time.ParseDuration(query.Get("replica_timeout"))
+		if err != nil || a.wait < time.Millisecond || a.wait > 2*time.Second {
+			return badURL("has replica_timeout without a duration from 1ms to 2s")
+		}
+	}
+	query.Del("min_replicas")
+	query.Del("replica_timeout")
+	return nil
+}
+
 // secure puts what the files hold into the options of whatever kind.
 func (a *address) secure(on bool) {
 	base := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -209,7 +234,7 @@ func (a *address) open(log *slog.Logger) (*redisstore.Store, io.Closer, error) {
 	if err := a.files.check(); err != nil {
 		return nil, nil, err
 	}
-	opts := &redisstore.Options{Logger: log}
+	opts := &redisstore.Options{Logger: log, MinReplicas: a.replicas, ReplicaTimeout: a.wait}
 	switch {
 	case a.sentinels != nil:
 		from := *a.sentinels

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/store"
@@ -15,31 +16,32 @@ import (
 
 func TestURLsOfStoresAreRead(t *testing.T) {
 	for url, name := range map[string]string{
-		"redis://h":                                   "redis://h:6379",
-		"redis://h/3":                                 "redis://h:6379/3",
-		"rediss://h?ca=/c&cert=/a&key=/b":             "rediss://h:6379",
-		"redis://h?dial_timeout=2s":                   "redis://h:6379",
-		"redis://u:@h?password_file=/p":               "redis://u:xxxxx@h:6379",
-		"unix:///run/redis.sock?db=2":                 "unix:///run/redis.sock",
-		"redis+sentinel://a,b:1,[::1]/main":           "redis+sentinel://a:26379,b:1,[::1]:26379/main",
-		"redis+sentinel://:" + canary + "@a/main/2":   "redis+sentinel://:xxxxx@a:26379/main/2",
-		"rediss+sentinel://a/main?sentinel_user=u":    "rediss+sentinel://a:26379/main",
-		"redis+cluster://a:1,b":                       "redis+cluster://a:1,b:6379",
-		"rediss+cluster://u:" + canary + "@a,b/?ca=c": "rediss+cluster://u:xxxxx@a:6379,b:6379/",
+		"redis://h":                       "redis://h:6379",
+		"redis://h/3":                     "redis://h:6379/3",
+		"rediss://h?ca=/c&cert=/a&key=/b": "rediss://h:6379",
+		"redis://h?min_replicas=1&replica_timeout=100ms": "redis://h:6379",
+		"redis://h?dial_timeout=2s":                      "redis://h:6379",
+		"redis://u:@h?password_file=/p":                  "redis://u:xxxxx@h:6379",
+		"unix:///run/redis.sock?db=2":                    "unix:///run/redis.sock",
+		"redis+sentinel://a,b:1,[::1]/main":              "redis+sentinel://a:26379,b:1,[::1]:26379/main",
+		"redis+sentinel://:" + canary + "@a/main/2":      "redis+sentinel://:xxxxx@a:26379/main/2",
+		"rediss+sentinel://a/main?sentinel_user=u":       "rediss+sentinel://a:26379/main",
+		"redis+cluster://a:1,b":                          "redis+cluster://a:1,b:6379",
+		"rediss+cluster://u:" + canary + "@a,b/?ca=c":    "rediss+cluster://u:xxxxx@a:6379,b:6379/",
 	} {
 		a, err := parseStore(url)
 		if err != nil || a.name != name {
 			t.Errorf("%s: %+v, %v; want the name %s", url, a, err, name)
 		}
 	}
-	a, err := parseStore("rediss+sentinel://u:p@a,b/main/2?sentinel_user=s")
+	a, err := parseStore("rediss+sentinel://u:p@a,b/main/2?sentinel_user=s&min_replicas=2&replica_timeout=1s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := a.sentinels
 	if o.MasterName != "main" || len(o.SentinelAddrs) != 2 || o.DB != 2 || o.Username != "u" || o.Password != "p" ||
-		o.SentinelUsername != "s" || o.TLSConfig == nil {
-		t.Errorf("got %+v", o)
+		o.SentinelUsername != "s" || o.TLSConfig == nil || a.replicas != 2 || a.wait != time.Second {
+		t.Errorf("got %+v, %+v", a, o)
 	}
 }
 
@@ -61,6 +63,10 @@ func TestURLsOfStoresAreRefusedWithPartAndRemedy(t *testing.T) {
 		"unix+cluster://a":                           "not supported",
 		"redis://a/x":                                "the number of a database",
 		"redis://a?nothing=1":                        "an option that is not known",
+		"redis://a?min_replicas=many":                "from 0 to 100",
+		"redis+cluster://a?min_replicas=-1":          "from 0 to 100",
+		"redis://a?replica_timeout=1":                "from 1ms to 2s",
+		"redis://a?replica_timeout=3s":               "from 1ms to 2s",
 		"redis://a?ca=/c":                            "write rediss",
 		"rediss://a?cert=/c":                         "one of cert and key",
 		"rediss://a?ca=":                             "an empty option",

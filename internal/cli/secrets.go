@@ -13,7 +13,7 @@ import (
 )
 
 // ownOptions are the options of a store's URL that are not go-redis's.
-const ownOptions = "ca, cert, key and password_file, for Sentinels sentinel_user and sentinel_password_file"
+const ownOptions = "ca, cert, key, password_file, min_replicas and replica_timeout, for Sentinels sentinel_user and sentinel_password_file"
 
 // maxSecret is how large a file with a password may be.
 const maxSecret = 4 << 10

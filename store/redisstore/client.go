@@ -40,8 +40,8 @@ func derive(from *redis.Options) *redis.Options {
 	o.MaxConcurrentDials = connections
 	o.PipelinePoolSize = -1
 	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
-	o.DisableIdentity, o.DisableIndentity = true, true // it takes a command that a user may not be allowed
-	o.Limiter = nil                                    // a circuit that the application's calls have opened must not end leases
+	o.DisableIdentity = true // it takes a command that a user may not be allowed
+	o.Limiter = nil          // a circuit that the application's calls have opened must not end leases
 	o.PushNotificationProcessor = nil
 	o.AutoPipelineOptions = nil
 	o.ClientSideCacheConfig, o.ClientSideCache = nil, nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -40,9 +41,10 @@ func (s *shared[T]) get(t testing.TB) T {
 }
 
 func (s *shared[T]) close() error {
-	s.once.Do(func() { s.err = io.EOF })
-	if s.err != nil {
-		return nil // none was started
+	started := true
+	s.once.Do(func() { started = false })
+	if !started || s.err != nil {
+		return s.err
 	}
 	return s.it.Close()
 }
@@ -100,9 +102,10 @@ func TestContractOnACluster(t *testing.T) {
 func TestGroupsOfAClusterLieOnAllNodes(t *testing.T) {
 	c := cluster.get(t)
 	s := openCluster(t, c, &redisstore.Options{Prefix: "spread"})
+	nonce := fmt.Sprint(time.Now().UnixNano())
 	for i := range 20 {
 		group := fmt.Sprint("g", i)
-		l, err := s.Acquire(t.Context(), group, candidate("a", "n"))
+		l, err := s.Acquire(t.Context(), group, candidate("a", nonce))
 		must(t, err)
 		must(t, s.Commit(t.Context(), l, 1, nil))
 	}
@@ -117,7 +120,7 @@ func TestGroupsOfAClusterLieOnAllNodes(t *testing.T) {
 		group := fmt.Sprint("g", i)
 		hints := watched(t, s, group)
 		<-hints
-		must(t, s.Release(t.Context(), store.Lease{Group: group, Replica: "a", Nonce: "n"}))
+		must(t, s.Release(t.Context(), store.Lease{Group: group, Replica: "a", Nonce: nonce}))
 		<-hints
 	}
 }
