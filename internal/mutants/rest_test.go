@@ -132,4 +132,25 @@ var childMutants = []mutant{
 		new:    "if own.pids[-pid] {",
 		killer: test("./internal/procgroup", "TestReapOrphansTakesOrphansAlone"),
 	},
+	{
+		name: "run-kills-late", rule: "the command of run is killed when another replica may lead, though this one has slept",
+		file:   "internal/cli/service.go",
+		old:    "return min(guard/5*4, term.UntilDeadline()-guard/5)",
+		new:    "return max(guard/5*4, term.UntilDeadline()-guard/5)",
+		killer: test("./internal/cli", "TestB71RunKillsInTime"),
+	},
+	{
+		name: "run-waits-for-its-grace", rule: "the loss of a lease waits for no grace",
+		file:   "internal/cli/service.go",
+		old:    "if !stops(cause) {",
+		new:    "if !stops(cause) && s.exitOnLoss {",
+		killer: test("./internal/cli", "TestB71RunKillsInTime"),
+	},
+	{
+		name: "bad-crontab-counts", rule: "a crontab with a mistake leaves the jobs as they were",
+		file:   "internal/cli/reload.go",
+		old:    "\t\t\tr.log.Error(\"the crontab is wrong; the jobs stay as they were\", \"error\", line(e.Error()))\n\t\t}\n\t\treturn\n",
+		new:    "\t\t\tr.log.Error(\"the crontab is wrong; the jobs stay as they were\", \"error\", line(e.Error()))\n\t\t}\n\t\t_ = r.replace(nil)\n\t\treturn\n",
+		killer: test("./internal/cli", "TestCronReadsItsFileAgain"),
+	},
 }
