@@ -21,7 +21,7 @@
 // Requests and replies are lost, delayed past later ones, and doubled. Replicas pause for longer than their lease and
 // session, are killed at once or at a named point (before or after a commit or a post, at the start of a job's work, after
 // its end), stop with a grace, resign, are cut off, lose and get jobs, are replaced by another release that has other
-// schedules, and their wall clocks jump and drift. The store is out of reach, its clock steps, and in a third of the seeds
+// schedules, and their wall clocks jump and drift. An operator triggers, pauses, resumes, cancels and resets. The store is out of reach, its clock steps, and in a third of the seeds
 // it is wiped, or loses its newest records.
 //
 // # Who judges
