@@ -124,7 +124,7 @@ var ledgerMutants = []mutant{
 }
 
 // simulation lets replicas run under random faults, and judges every commit and every start.
-var simulation = test("./internal/sim", "TestSimulation", "-sim.seeds", "40")
+var simulation = test("./internal/sim", "TestSimulation", "-sim.seeds", "60")
 
 // endMutants are faults of the ends of runs, of interruptions and of the inbox.
 var endMutants = []mutant{
