@@ -126,4 +126,3 @@ func (c *commit) overlaps() {
 		open[job] = id
 	}
 }
-
