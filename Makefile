@@ -99,8 +99,10 @@ FOR ?= 5m
 SEEDS ?= 200
 FIRST ?= 1
 
-soak: setup ## real processes on a real Redis under six kinds of faults, FOR (5m) each
-	@go test ./internal/soak -v -for $(FOR) -parallel 2 -timeout 6h
+ON ?= one
+
+soak: setup ## real processes on a real Redis under six kinds of faults, FOR (5m) each, ON one Redis, sentinels or cluster
+	@go test ./internal/soak -v -for $(FOR) -on $(ON) -parallel 2 -timeout 6h
 
 sim: ## ten virtual minutes of random faults for each of SEEDS (200) seeds from FIRST (1), in virtual time
 	@go test ./internal/sim -v -count=1 -run '^TestSimulation$$' -sim.first $(FIRST) -sim.seeds $(SEEDS) $(SIM) -timeout 24h
