@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/scheduler"
 )
 
@@ -82,5 +84,29 @@ func TestWatchOnATerminal(t *testing.T) {
 	}
 	if err := w.show(scheduler.Status{}, "the store does not answer: x"); err != nil || !strings.Contains(out.String(), "the store does not answer: x") {
 		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
+// A watch of a real group goes on while things change, and ends with exit code 0 at a signal.
+func TestWatchGoesOn(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	env := []string{"SINGLETON_STORE=" + server.URL(), "SINGLETON_GROUP=watched", "SINGLETON_AUTHOR=ann"}
+	watch := start(t, env, "status", "--watch", "--every", "100ms")
+	watch.await("nobody leads")
+	start(t, env, "cron", "--id", "m1", "--lease", "2s", write(t, "jobs.cron", "#: name=report\n0 0 1 1 * true\n"))
+	watch.await("m1-", " leads")
+	watch.await("report: scheduled")
+	if code := start(t, env, "pause", "report", "--why", "db upgrade").exit(); code != 0 {
+		t.Errorf("pause exits with %d", code)
+	}
+	watch.await("report: paused by ann: db upgrade")
+	if code := start(t, env, "trigger", "report", "--wait").exit(); code != 0 {
+		t.Errorf("trigger exits with %d", code)
+	}
+	watch.await("report@", "succeeded")
+	watch.signal(syscall.SIGINT)
+	if code := watch.exit(); code != 0 {
+		t.Errorf("the watch exits with %d", code)
 	}
 }
