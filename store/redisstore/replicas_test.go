@@ -176,3 +176,35 @@ func TestAcknowledgementInAClusterIsThatOfTheSlotsOwner(t *testing.T) {
 	replica.Cont()
 	until(t, func() bool { _, err = s.Acquire(t.Context(), "h", candidate("a", "n1")); return err == nil })
 }
+
+// TestWhatMinReplicasToWriteNarrows: the server refuses by itself, but only when replicas have lagged for a while.
+func TestWhatMinReplicasToWriteNarrows(t *testing.T) {
+	t.Parallel()
+	primary, replica := pair(t)
+	s := open(t, primary.Client(), nil)
+	do(t, primary.Client(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1)
+	var l store.Lease
+	until(t, func() (led bool) { // until the replica has told how far it is
+		var err error
+		l, err = s.Acquire(t.Context(), "g", candidate("a", "n1"))
+		return err == nil
+	})
+	replica.Stop()
+	began, taken := time.Now(), uint64(0)
+	var err error
+	until(t, func() bool {
+		if err = s.Commit(t.Context(), l, taken+1, nil); err == nil {
+			taken++
+		}
+		return err != nil
+	})
+	t.Logf("%d commits were taken that no replica has, for %v", taken, time.Since(began))
+	wantTransient(t, err, "NOREPLICAS")
+	if taken == 0 {
+		t.Error("none was taken")
+	}
+	_, err = s.Renew(t.Context(), l)
+	wantTransient(t, err, "NOREPLICAS")
+	replica.Cont()
+	until(t, func() bool { return s.Commit(t.Context(), l, taken+1, nil) == nil })
+}
