@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -99,15 +100,24 @@ func TestContractOnACluster(t *testing.T) {
 	storetest.Run(t, h)
 }
 
-func TestGroupsOfAClusterLieOnAllNodes(t *testing.T) {
+func TestGroupsOfAClusterLieOnAllNodesAndReplicasAreNotRead(t *testing.T) {
 	c := cluster.get(t)
-	s := openCluster(t, c, &redisstore.Options{Prefix: "spread"})
+	options := c.Options()
+	options.RouteRandomly, options.ReadTimeout = true, -1 // of the application; nothing of it is the store's
+	client := redis.NewClusterClient(options)
+	defer client.Close()
+	s := open(t, client, &redisstore.Options{Prefix: "spread"})
 	nonce := fmt.Sprint(time.Now().UnixNano())
 	for i := range 20 {
 		group := fmt.Sprint("g", i)
 		l, err := s.Acquire(t.Context(), group, candidate("a", nonce))
 		must(t, err)
 		must(t, s.Commit(t.Context(), l, 1, nil))
+	}
+	for _, n := range c.Nodes[3:] {
+		if text := n.Client().Info(t.Context(), "commandstats").Val(); strings.Contains(text, "cmdstat_readonly") {
+			t.Errorf("%s was asked as a replica", n.Addr())
+		}
 	}
 	for _, n := range c.Nodes[:3] {
 		keys, err := n.Client().Keys(t.Context(), "spread:*:lease").Result()
