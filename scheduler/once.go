@@ -48,11 +48,14 @@ var (
 // ErrUnrecorded is joined to what the work of a Once has returned where its end could not be brought into the ledger.
 var ErrUnrecorded = errors.New("scheduler: the end of the run could not be recorded")
 
+// OnceLease is how long a process that dies while it claims holds the others up.
+const OnceLease = 5 * time.Second
+
 // Bounds of a Once.
 const (
 	defaultPer   = time.Hour
 	minPer       = 2 * time.Second
-	onceLease    = 5 * time.Second  // how long a process that dies in its turn holds the others up
+	onceLease    = OnceLease
 	onceLimit    = 20 * time.Second // for a turn: four that have died
 	onceAttempt  = time.Second
 	onceSession  = 30 * time.Second // how long a run is open after its process has died

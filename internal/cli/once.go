@@ -90,12 +90,12 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, argv []string) error {
 	}
 	log, flush := f.unblocked(a.stderr)
 	defer flush()
-	st, err := open(a.choose(f.store), log)
+	st, err := openFor(a.choose(f.store), scheduler.OnceLease, log)
 	if err != nil {
 		return err
 	}
 	defer st.leave()
-	if st.redis == nil {
+	if st.alone {
 		return usagef("--store memory: lives inside of one process; the other machines could not look into it")
 	}
 	log = log.With("group", f.group, "job", f.job)

@@ -40,7 +40,7 @@ var onceMutants = []mutant{
 	{
 		name: "once-beside-a-leader", rule: "a group in which somebody leads is refused",
 		file:   "scheduler/turn.go",
-		old:    "held.Leader.Remaining > onceLease || time.Since(since) > onceLease+onceAttempt",
+		old:    "held.Leader.Remaining > 2*onceLease || time.Since(since) > max(onceLease, holder.Remaining)+onceAttempt",
 		new:    "time.Since(since) > time.Hour",
 		killer: test("./scheduler", "TestOnceSaysWhyItWasNotDone"),
 	},
