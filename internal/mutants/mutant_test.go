@@ -31,7 +31,7 @@ type killer struct {
 
 // all returns every mutant.
 func all() []mutant {
-	return slices.Concat(leaseMutants, sessionMutants, memoryStoreMutants, redisStoreMutants, ledgerMutants, endMutants, tickMutants, policyMutants, lossMutants,
+	return slices.Concat(leaseMutants, sessionMutants, memoryStoreMutants, redisStoreMutants, zookeeperStoreMutants, ledgerMutants, endMutants, tickMutants, policyMutants, lossMutants,
 		requestMutants, scheduleMutants, childMutants, onceMutants)
 }
 

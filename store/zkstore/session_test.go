@@ -93,7 +93,7 @@ func TestCloseLetsLapseWhatWasNotGivenUp(t *testing.T) {
 	l := lead(t, s, "a", "n1")
 	must(t, s.Close())
 	if leads(t, watching) != "a" {
-		t.Error("the lease ended with Close")
+		t.Fatal("the lease ended with Close")
 	}
 	must(t, watching.Watch(t.Context(), "g", store.LeaseFree, func() { gone <- true }))
 	<-gone // the watch stands
