@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store/redisstore"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -59,12 +63,15 @@ func TestEveryCommandHasAScript(t *testing.T) {
 	}
 }
 
-// startRedis starts a server that ends with the script, and has the commands use it.
+// startRedis starts a server that ends with the script, and has the commands use it. The group "g" has a ledger, so that its
+// first leader does not wait for those who remember one.
 func startRedis(ts *testscript.TestScript, _ bool, _ []string) {
 	s, err := redistest.New(redistest.Config{})
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(s.Close()) })
 	ts.Setenv("SINGLETON_STORE", s.URL())
+	st := redisstore.New(s.Client(), nil)
+	ts.Check(errors.Join(scheduler.Create(context.Background(), st, "g"), st.Close()))
 }
 
 // awaitLimit is how long a script waits for what must come.

@@ -82,9 +82,9 @@ func (a *app) steer(ctx context.Context, s *steering, w wish) error {
 		answer = r.Wait
 	}
 	e, err := answer(waiting)
-	refused := errors.Is(err, scheduler.ErrRefused)
-	if err == nil || refused {
-		if problem := a.printAnswer(s, w, r.ID, e, err); problem != nil {
+	why := refusal(err)
+	if err == nil || why != "" {
+		if problem := a.printAnswer(s, w, r.ID, e, why); problem != nil {
 			return problem
 		}
 	}
@@ -99,6 +99,15 @@ func (a *app) steer(ctx context.Context, s *steering, w wish) error {
 	return asked(st, err, s.group)
 }
 
+// refusal returns why the leader refuses; empty where it does not.
+func refusal(err error) string {
+	if !errors.Is(err, scheduler.ErrRefused) {
+		return ""
+	}
+	_, why, _ := strings.Cut(err.Error(), scheduler.ErrRefused.Error()+": ")
+	return why
+}
+
 // asked gives the errors of requests their exit codes.
 func asked(st *opened, err error, group string) error {
 	if _, said := errors.AsType[*failure](err); said {
@@ -106,8 +115,7 @@ func asked(st *opened, err error, group string) error {
 	}
 	switch {
 	case errors.Is(err, scheduler.ErrRefused):
-		_, why, _ := strings.Cut(err.Error(), scheduler.ErrRefused.Error()+": ")
-		return &failure{code: exitRefused, err: fmt.Errorf("refused: %s", why)}
+		return &failure{code: exitRefused, err: fmt.Errorf("refused: %s", refusal(err))}
 	case errors.Is(err, store.ErrNoLeader):
 		return &failure{code: exitNoLeader, err: fmt.Errorf("nobody leads %s; the request waits half an hour for somebody who does: start "+
 			"singleton cron --group %s, or look whether the name is right", group, group)}
@@ -123,12 +131,11 @@ type answerView struct {
 	Run     *entryView `json:"run,omitempty"` // of a trigger
 }
 
-func (a *app) printAnswer(s *steering, w wish, id string, e scheduler.Entry, refusal error) error {
-	v := answerView{Request: id, Answer: "done"}
+func (a *app) printAnswer(s *steering, w wish, id string, e scheduler.Entry, refused string) error {
+	v := answerView{Request: id, Answer: "done", Reason: refused}
 	switch {
-	case refusal != nil:
+	case refused != "":
 		v.Answer = "refused"
-		_, v.Reason, _ = strings.Cut(refusal.Error(), scheduler.ErrRefused.Error()+": ")
 	case e.RunID != "":
 		run := viewEntry(e)
 		if v.Run = &run; e.Outcome == "" {
@@ -138,7 +145,7 @@ func (a *app) printAnswer(s *steering, w wish, id string, e scheduler.Entry, ref
 	switch {
 	case s.json:
 		return a.printJSON(v)
-	case refusal != nil: // the error says it
+	case refused != "": // the error says it
 		return nil
 	}
 	text := w.done
