@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,6 +55,14 @@ func (s *shared[T]) close() error {
 type topologies struct{ *testing.M }
 
 func (m topologies) Run() int {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said { // most of them only wait for a failover
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			panic(err) // the flag is there in each test
+		}
+	}
 	logging.Disable() // of go-redis, which tells of each dial that failed
 	code := m.M.Run()
 	for _, err := range []error{sentinels.close(), cluster.close()} {
