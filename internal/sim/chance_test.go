@@ -61,6 +61,9 @@ func (c *chance) fate(n *node, call line.Call) fate {
 		}
 		return fate{lost: true, fault: "request lost"}
 	}
+	if now.Before(n.slow) {
+		f.reply += b.between(c.lease/20, c.lease/6)
+	}
 	if !b.chance(0.03) {
 		return f
 	}
@@ -140,7 +143,7 @@ var points = []string{"at once", "at once", "before a commit", "after a commit",
 
 // harms are what the nemesis does.
 var harms = []string{"kill", "kill", "kill", "drain", "deploy", "pause", "pause", "cut", "outage", "resign", "remove", "add", "clock", "skew",
-	"store clock", "begin", "request", "request"}
+	"store clock", "begin", "request", "request", "slow spell", "slow spell"}
 
 // nemesis does harm, and comes back.
 func (c *chance) nemesis() {
@@ -220,6 +223,14 @@ func (c *chance) harm(n *node, harm string) {
 		}
 		say("the store's clock is %v off", c.offset)
 		c.store.SetClockOffset(c.offset)
+	case "slow spell": // and then no reply at all
+		say("replies to %s take long for %v", n.name, long)
+		n.slow = time.Now().Add(long)
+		b.after(long, func() {
+			if !c.healthy && !n.dead && !n.over() {
+				c.cutOff(n, b.between(c.lease/2, 3*c.lease/2))
+			}
+		})
 	case "request":
 		c.request()
 	case "begin":
@@ -249,7 +260,7 @@ func (c *chance) heal() {
 		c.begin(c.release)
 	}
 	for _, n := range c.nodes {
-		n.doom, n.cut, n.paused = "", time.Time{}, time.Time{}
+		n.doom, n.cut, n.paused, n.slow = "", time.Time{}, time.Time{}, time.Time{}
 		n.setClock(n.wall()%(200*time.Millisecond), 0)
 		c.addAll(n)
 	}

@@ -26,6 +26,7 @@ type node struct {
 	result  error
 	paused  time.Time // it stands still until then
 	cut     time.Time // nothing of it reaches the store until then
+	slow    time.Time // replies take long until then, hardly any too long
 	doom    string    // the point at which it is killed: "" is none
 
 	clock sync.Mutex // of the wall clock; the process reads it
