@@ -117,8 +117,13 @@ func (l *leader) answer() error {
 func (l *leader) standing(o *order) standing {
 	b := l.book
 	s := standing{now: l.at, store: l.term.StoreTime(), group: &b.pause, run: b.runs[o.Run]}
-	if o.Job != "" {
-		s.job, s.runs = b.jobs[o.Job], b.openRuns(o.Job)
+	if o.Job == "" {
+		return s
+	}
+	s.job = b.jobs[o.Job]
+	// Where manual runs may wait or overlap there can be thousands, and they decide on nothing.
+	if j := s.job; o.Verb == verbForget || j != nil && j.def != nil && j.def.Overlap == OverlapSkip {
+		s.runs = b.openRuns(o.Job)
 	}
 	return s
 }

@@ -215,9 +215,10 @@ func (l *leader) sleep() time.Duration {
 	if j := l.agenda.first(); j != nil {
 		d = min(d, j.next.Sub(now))
 	}
+	heads := l.heads()
 	for _, rec := range l.book.runs {
 		switch wait := rec.NotBefore.Sub(now); {
-		case !l.restartable(rec) || l.held(rec):
+		case !l.restartable(rec) || l.held(rec, heads):
 		case wait > 0:
 			d = min(d, wait)
 		case l.free() > 0: // else an end will ring the bell

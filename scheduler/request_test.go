@@ -188,6 +188,28 @@ func TestManualRunOverlapsTicks(t *testing.T) {
 	})
 }
 
+// Several wait for the same end: they begin one after another, in the order in which they were asked for.
+func TestManualRunsWaitInLine(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		c.start("r1", nil, Job{Name: "a", Spec: "10 * * * * *", Overlap: OverlapQueue, Do: takes(2 * time.Second)})
+		ann := c.asker("ann")
+		pass(11 * time.Second)
+		var asked []*Request
+		for range 3 {
+			asked = append(asked, ann.trigger("a"))
+			pass(10 * time.Millisecond)
+		}
+		for _, r := range asked {
+			ann.want(r, "succeeded")
+		}
+		for n, e := range c.executions("a")[1:] {
+			if at := time.Duration(12+2*n) * time.Second; e.run.Request != asked[n].ID || !e.at.Equal(day2000().Add(at)) {
+				t.Errorf("%d: %s at %v", n, e.run.ID(), e.at)
+			}
+		}
+	})
+}
+
 func TestB38RequestsFromInsideAJob(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		bot := c.asker("bot")

@@ -28,9 +28,10 @@ func (l *leader) takeReports(ctx context.Context, now time.Time) error {
 
 // startReruns claims the next attempts of runs that wait for one.
 func (l *leader) startReruns(ctx context.Context, now time.Time) error {
+	heads := l.heads()
 	var due []*runRecord
 	for _, rec := range l.book.runs {
-		if l.restartable(rec) && !rec.NotBefore.After(now) && !l.held(rec) {
+		if l.restartable(rec) && !rec.NotBefore.After(now) && !l.held(rec, heads) {
 			due = append(due, rec)
 		}
 	}
@@ -78,19 +79,27 @@ func (l *leader) replace(ctx context.Context, j *jobState, by, now time.Time) er
 	return nil
 }
 
-// held reports whether a manual run has to wait: where runs must not overlap, for the end of those that go on, and for the
-// start of those that were asked for before it.
-func (l *leader) held(rec *runRecord) bool {
-	j := l.book.jobs[rec.Job]
-	if rec.Request == "" || rec.Attempt > 1 || j.def.Overlap == OverlapAllow || j.open == 1 {
-		return false
-	}
-	for _, other := range l.book.openRuns(rec.Job) {
-		if other != rec && (!other.waits() || other.Attempt > 1 || other.id() < rec.id()) {
-			return true
+// heads returns, by job, the manual run that is the next to begin where runs must not overlap; none where a run of the job
+// goes on, or waits for a further attempt.
+func (l *leader) heads() map[string]*runRecord {
+	next, busy := make(map[string]*runRecord), make(map[string]bool)
+	for id, rec := range l.book.runs {
+		switch first := next[rec.Job]; {
+		case rec.Request == "" || !rec.waits() || rec.Attempt > 1:
+			busy[rec.Job] = true
+		case first == nil || id < first.id():
+			next[rec.Job] = rec
 		}
 	}
-	return false
+	for job := range busy {
+		delete(next, job)
+	}
+	return next
+}
+
+// held reports whether a manual run has to wait for its turn among heads.
+func (l *leader) held(rec *runRecord, heads map[string]*runRecord) bool {
+	return rec.Request != "" && rec.Attempt == 1 && l.book.jobs[rec.Job].def.Overlap != OverlapAllow && heads[rec.Job] != rec
 }
 
 // restartable reports whether a run waits for its next attempt and this binary has the job.

@@ -26,9 +26,16 @@ var requestMutants = []mutant{
 	{
 		name: "manual-run-does-not-queue", rule: "with Queue a manual run waits for the end of what goes on",
 		file:   "scheduler/starts.go",
-		old:    "j.def.Overlap == OverlapAllow || j.open == 1 {",
-		new:    "j.def.Overlap == OverlapAllow || j.open >= 1 {",
+		old:    "for job := range busy {\n\t\tdelete(next, job)\n\t}\n",
+		new:    "",
 		killer: test("./scheduler", "TestB45ManualRunsAndOverlap"),
+	},
+	{
+		name: "manual-runs-begin-together", rule: "manual runs that wait begin one after another",
+		file:   "scheduler/starts.go",
+		old:    "&& heads[rec.Job] != rec",
+		new:    "&& heads[rec.Job] == nil",
+		killer: test("./scheduler", "TestManualRunsWaitInLine"),
 	},
 	{
 		name: "request-acted-on-twice", rule: "a request that was acted on changes nothing when it comes again",
