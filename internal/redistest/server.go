@@ -143,7 +143,7 @@ func (s *Server) Restart() error {
 	return s.Wait()
 }
 
-// RestartEmpty is Restart after the loss of all data.
+// RestartEmpty is Restart after the loss of all data; what a node knows of its cluster is not lost.
 func (s *Server) RestartEmpty() error {
 	s.Kill()
 	files, err := filepath.Glob(filepath.Join(s.dir, "*"))
@@ -151,6 +151,9 @@ func (s *Server) RestartEmpty() error {
 		return fmt.Errorf("redistest: %w", err)
 	}
 	for _, f := range files {
+		if name := filepath.Base(f); name == "nodes.conf" || name == "sentinel.conf" {
+			continue
+		}
 		if err := os.RemoveAll(f); err != nil {
 			return fmt.Errorf("redistest: %w", err)
 		}
