@@ -94,7 +94,7 @@ func wipe(t *testing.T, conn *zk.Conn, path string) {
 func TestContract(t *testing.T) {
 	conn := admin(t, server.Addr())
 	n := 0
-	chroot := func() string { return fmt.Sprintf("/contract-%d", n) }
+	chroot := func() string { return fmt.Sprintf("%s/%d", chrootOf(t), n) }
 	storetest.Run(t, storetest.Harness{
 		Open: func(t *testing.T) store.Store {
 			n++

@@ -3,6 +3,7 @@ package zkstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -42,9 +43,20 @@ func until(t testing.TB, what string, come func() bool) {
 	}
 }
 
-// chrootOf is a place of its own for a test on the shared server.
+// chroots are the places of the tests that have asked for one.
+var chroots = struct {
+	sync.Mutex
+	of map[testing.TB]string
+}{of: map[testing.TB]string{}}
+
+// chrootOf is a place of its own for a test on a shared server, also when the test is run again.
 func chrootOf(t testing.TB) string {
-	return "/" + strings.NewReplacer("/", "-", " ", "_", ",", "").Replace(t.Name())
+	chroots.Lock()
+	defer chroots.Unlock()
+	if chroots.of[t] == "" {
+		chroots.of[t] = fmt.Sprintf("/test-%d", len(chroots.of))
+	}
+	return chroots.of[t]
 }
 
 func candidate(id, nonce string) store.Candidate {
