@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -208,5 +209,22 @@ func TestS1OnlyTheHolderClaims(t *testing.T) {
 		pass(4 * time.Second)
 		equal(t, "starts", c.started("a"), []string{"r2 00:00:10#1 catch-up", "r2 00:00:20#1 schedule"})
 		equal(t, "history", c.history("a"), []string{"00:00:10#1 catch-up succeeded", "00:00:20#1 schedule succeeded"})
+	})
+}
+
+// Two rows of skipped ticks with claimed ticks between them, which have not ended, stay two rows.
+func TestS2RowsDoNotGoOnOverClaimedTicks(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *", Overlap: OverlapAllow, CatchUp: CatchUpAll, CatchUpMax: 1, Do: takes(time.Minute)})
+		pass(5500 * time.Millisecond)
+		for range 2 { // a claim waits for three seconds, and the ticks behind it are too many
+			c.script.follow(func(call call) fate { return fate{lost: call.op == "commit"} })
+			pass(3 * time.Second)
+			c.script.follow(nil)
+			pass(time.Second)
+		}
+		if rows := c.history("a"); len(rows) != 2 || !strings.HasSuffix(rows[0], "cap") || !strings.HasSuffix(rows[1], "cap") {
+			t.Errorf("rows %v", rows)
+		}
 	})
 }

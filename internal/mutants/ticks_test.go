@@ -21,7 +21,7 @@ var tickMutants = []mutant{
 		file:   "scheduler/book.go",
 		old:    "last != nil && last.LastTick.Unix() != j.record.Watermark {",
 		new:    "last != nil && last.LastTick.IsZero() {",
-		killer: simulation,
+		killer: test("./scheduler", "TestS2RowsDoNotGoOnOverClaimedTicks"),
 	},
 	{
 		name: "window-ignored", rule: "a tick older than the window is not made up",
