@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,8 +125,23 @@ func encode(v any) []byte {
 	return b
 }
 
+// ownHead is how a record begins that this version has written: its version need not be looked for.
+var ownHead = fmt.Appendf(nil, `{"v":%d,`, formatVersion)
+
 // decode reads a record; errVersion where another version wrote it.
 func decode(value []byte, into any) error {
+	if !bytes.HasPrefix(value, ownHead) {
+		if err := checkVersion(value); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("scheduler: record cannot be read: %w", err)
+	}
+	return nil
+}
+
+func checkVersion(value []byte) error {
 	var head struct {
 		Version int `json:"v"`
 	}
@@ -137,9 +153,6 @@ func decode(value []byte, into any) error {
 		return errors.New("scheduler: record has no version")
 	case head.Version != formatVersion:
 		return fmt.Errorf("%w: record version %d, this is version %d; upgrade the older binary", errVersion, head.Version, formatVersion)
-	}
-	if err := json.Unmarshal(value, into); err != nil {
-		return fmt.Errorf("scheduler: record cannot be read: %w", err)
 	}
 	return nil
 }
