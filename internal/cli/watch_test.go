@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store/redisstore"
 )
 
 // A watch prints what has changed, and nothing else: not the time that passes.
@@ -94,7 +96,11 @@ func TestWatchGoesOn(t *testing.T) {
 	env := []string{"SINGLETON_STORE=" + server.URL(), "SINGLETON_GROUP=watched", "SINGLETON_AUTHOR=ann"}
 	watch := start(t, env, "status", "--watch", "--every", "100ms")
 	watch.await("nobody leads")
-	start(t, env, "cron", "--id", "m1", "--lease", "2s", write(t, "jobs.cron", "#: name=report\n0 0 1 1 * true\n"))
+	st := redisstore.New(server.Client(), nil)
+	if err := errors.Join(scheduler.Create(t.Context(), st, "watched"), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	start(t, env, "cron", "--id", "m1", write(t, "jobs.cron", "#: name=report\n0 0 1 1 * true\n"))
 	watch.await("m1-", " leads")
 	watch.await("report: scheduled")
 	if code := start(t, env, "pause", "report", "--why", "db upgrade").exit(); code != 0 {
