@@ -41,6 +41,7 @@ type Server struct {
 	cfg  Config
 	dir  string
 	port int
+	ran  bool // on this port
 
 	mu      sync.Mutex
 	process *process // nil when none runs
@@ -137,10 +138,17 @@ func (s *Server) Kill() {
 // Restart kills the process, starts another on the same port and directory, and waits until it accepts connections. What
 // the directory holds is loaded: everything with AppendOnly, nothing otherwise.
 func (s *Server) Restart() error {
-	if err := s.Launch(); err != nil {
-		return err
+	for limit := time.Now().Add(startLimit); ; {
+		err := s.Launch()
+		if err == nil {
+			err = s.Wait()
+		}
+		if !errors.Is(err, errPortTaken) || !s.ran || time.Now().After(limit) {
+			s.ran = s.ran || err == nil
+			return err
+		}
+		<-time.After(look) // a child of the process that was killed may hold its port for a moment
 	}
-	return s.Wait()
 }
 
 // RestartEmpty is Restart after the loss of all data; what a node knows of its cluster is not lost.

@@ -63,7 +63,9 @@ func replicated(t *testing.T, primary *redistest.Server, replicas int) {
 
 func isPrimary(t *testing.T, s *redistest.Server) bool {
 	t.Helper()
-	role, err := s.Client().Do(t.Context(), "ROLE").Slice()
+	client := s.Client()
+	defer client.Close() // some tests ask again and again
+	role, err := client.Do(t.Context(), "ROLE").Slice()
 	must(t, err)
 	return role[0] == "master"
 }

@@ -25,6 +25,17 @@ func pair(t *testing.T) (primary, replica *redistest.Server) {
 	return primary, replica
 }
 
+// patiently acquires a lease when a replica that is busy has received it.
+func patiently(t *testing.T, s *redisstore.Store, group, nonce string) (l store.Lease) {
+	t.Helper()
+	until(t, func() bool {
+		var err error
+		l, err = s.Acquire(t.Context(), group, candidate("a", nonce))
+		return err == nil
+	})
+	return l
+}
+
 func TestContractWithAcknowledgement(t *testing.T) {
 	primary, _ := pair(t)
 	client := primary.Client()
@@ -39,7 +50,7 @@ func TestB21AnAcquireThatNoReplicaHasReceivedIsUndone(t *testing.T) {
 	primary, replica := pair(t)
 	client := primary.Client()
 	s := open(t, client, &redisstore.Options{MinReplicas: 1, ReplicaTimeout: 50 * time.Millisecond})
-	must(t, s.Release(t.Context(), lead(t, s, "a", "n0"))) // the script is loaded, and a connection has written
+	must(t, s.Release(t.Context(), patiently(t, s, "g", "n0"))) // the script is loaded, and a connection has written
 	replicated(t, primary, 1)
 	replica.Stop()
 	for range 3 { // also with a connection that was not used meanwhile
@@ -50,13 +61,7 @@ func TestB21AnAcquireThatNoReplicaHasReceivedIsUndone(t *testing.T) {
 		}
 	}
 	replica.Cont()
-	var l store.Lease
-	until(t, func() bool { // the nonce is as good as before
-		var err error
-		l, err = s.Acquire(t.Context(), "g", candidate("a", "n1"))
-		return err == nil
-	})
-	_, err := s.Renew(t.Context(), l)
+	_, err := s.Renew(t.Context(), patiently(t, s, "g", "n1")) // the nonce is as good as before
 	must(t, err)
 }
 
@@ -64,7 +69,7 @@ func TestACommitIsAskedAgainUntilAReplicaHasReceivedIt(t *testing.T) {
 	primary, replica := pair(t)
 	client := primary.Client()
 	s := open(t, client, &redisstore.Options{MinReplicas: 1, ReplicaTimeout: 50 * time.Millisecond})
-	l := lead(t, s, "a", "n1")
+	l := patiently(t, s, "g", "n1")
 	commit := func(s *redisstore.Store) error {
 		return s.Commit(t.Context(), l, 1, []store.Change{{Bucket: "job", Key: "k", Value: []byte("v")}})
 	}
@@ -144,8 +149,8 @@ func TestWhatAcknowledgementNarrows(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartSentinels(t)
 	s, ctx := openFailover(t, servers, &redisstore.Options{MinReplicas: 1, ReplicaTimeout: 100 * time.Millisecond}), t.Context()
-	kept := lead(t, s, "a", "n1")
-	must(t, s.Commit(ctx, kept, 1, nil))
+	kept := patiently(t, s, "g", "n1")
+	keep(t, "commit", func(ctx context.Context) error { return s.Commit(ctx, kept, 1, nil) })
 	replicated(t, servers.Servers[0], 2)
 	cutOff(t, servers.Servers[0], servers.Servers[1:])
 	wantTransient(t, s.Commit(ctx, kept, 2, nil), "0 of 1 replicas")
@@ -163,7 +168,7 @@ func TestAcknowledgementInAClusterIsThatOfTheSlotsOwner(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t)
 	s := openCluster(t, nodes, &redisstore.Options{MinReplicas: 1, ReplicaTimeout: 50 * time.Millisecond})
-	must(t, acquires(t, s))
+	patiently(t, s, "g", "n1")
 	owner, err := nodes.Owner(t.Context(), nodes.Nodes[0], "{h}")
 	must(t, err)
 	replica := nodes.Replica(owner)
@@ -174,7 +179,7 @@ func TestAcknowledgementInAClusterIsThatOfTheSlotsOwner(t *testing.T) {
 		t.Error("the lease is still there")
 	}
 	replica.Cont()
-	until(t, func() bool { _, err = s.Acquire(t.Context(), "h", candidate("a", "n1")); return err == nil })
+	patiently(t, s, "h", "n1")
 }
 
 // TestWhatMinReplicasToWriteNarrows: the server refuses by itself, but only when replicas have lagged for a while.
