@@ -154,6 +154,14 @@ func (s *Store) checkData(ctx context.Context, group string) ([]Finding, error) 
 		func() error { _, err := s.Leader(ctx, group); return err },
 		func() error { _, _, err := s.Position(ctx, group); return err },
 		func() error { _, err := s.Replicas(ctx, group); return err },
+		func() error { // anybody may post, and what cannot be read ends every leader
+			for _, err := range s.Read(ctx, group, nil, store.InboxBucket) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	} {
 		err := read()
 		switch {

@@ -93,6 +93,8 @@ func TestCheckNamesWhatEndangersLeases(t *testing.T) {
 			"data", redisstore.LevelFail, "DEL singleton:{g}:fence", ""},
 		{"a session of no name", []any{"ZADD", "singleton:{g}:sessions", "inf", "a b"}, []any{"DEL", "singleton:{g}:sessions"},
 			"data", redisstore.LevelFail, "singleton:{g}:sessions", ""},
+		{"a message of no name", []any{"HSET", "singleton:{g}:inbox", "a b", "x"}, []any{"DEL", "singleton:{g}:inbox"},
+			"data", redisstore.LevelFail, "singleton:{g}:inbox holds an entry that is not ours", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			do(t, client, c.breaks...)
