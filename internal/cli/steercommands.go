@@ -224,7 +224,16 @@ func openRun(ctx context.Context, i *scheduler.Inspector, arg string) (string, e
 		return "", &failure{code: exitRefused, err: fmt.Errorf("no run of %s is open", arg)}
 	}
 	slices.Sort(ids)
-	return "", usagef("%d runs of %s are open; say which: %s", len(ids), arg, strings.Join(ids, ", "))
+	return "", usagef("%d runs of %s are open; say which: %s", len(ids), arg, enumerate(ids))
+}
+
+// enumerate names the first of a sorted list, which may have thousands.
+func enumerate(ids []string) string {
+	const most = 5
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s, and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
 func (a *app) newResignCommand() *cobra.Command {
