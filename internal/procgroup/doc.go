@@ -23,8 +23,9 @@
 //   - With Spec.Guardian no process of the group survives the death of this process, by SIGKILL or otherwise, on Linux and
 //     macOS. The guardian is this program, started once more: it reads which groups there are from a pipe whose other end
 //     only this process holds, and kills those that are left when the pipe ends. It has a session of its own, so that no
-//     terminal reaches it; it ignores what ends a process politely; it holds no files, no environment and no directory;
-//     and it goes when this process does. One serves all commands. A command may have started others before this process
+//     terminal reaches it; it ignores what ends a process politely; on Linux it has a name of its own, so that one does
+//     not kill it by the name of this program; it holds no files, no environment and no directory; and it goes when this
+//     process does. One serves all commands. A command may have started others before this process
 //     could say which group it is: those are recognised, on Linux, by the variable Mark of their environment.
 //   - On Linux 6.9 and later signals go through a descriptor of the process, so that a number which the kernel has
 //     given to another process in the meantime is never hit, not even by a process that was frozen for days. On older
@@ -37,5 +38,6 @@
 //   - Without a guardian, when this process dies by SIGKILL, Linux ends the command but not the command's children, macOS
 //     neither; a command that is set-user-ID, or has file capabilities, is not ended by the kernel either. With one, on
 //     macOS, there remains the instant between the fork and the word to the guardian.
+//   - Whoever kills the guardian, too, before another one could be started, leaves what the command has started.
 //   - Orphans that have left their group are reaped by ReapOrphans alone.
 package procgroup

@@ -28,6 +28,9 @@ func Guard() int {
 	// to be killed may take their time.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	closeInherited()
+	// Nor does it bear the name of who it outlives: `pkill -9 singleton` and `killall -9 singleton` are to leave it. Where
+	// there is no such file the name stays.
+	_ = os.WriteFile("/proc/self/comm", []byte(GuardianWord), 0)
 	guard(os.Stdin, os.Getppid())
 	return 0
 }

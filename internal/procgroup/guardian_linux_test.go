@@ -68,6 +68,16 @@ func TestGuardianHasASessionOfItsOwn(t *testing.T) {
 	}
 }
 
+// pkill and killall go by this name, and who kills all that is called singleton means the commands to end.
+func TestGuardianHasANameOfItsOwn(t *testing.T) {
+	g := startGuardian(t)
+	defer g.Close()
+	until(t, "the guardian is called so", func() bool {
+		name, err := os.ReadFile(filepath.Join("/proc", itoa(g.pid()), "comm"))
+		return err == nil && strings.TrimSpace(string(name)) == GuardianWord
+	})
+}
+
 // ignores reports whether a process ignores a signal.
 func ignores(t *testing.T, pid int, sig syscall.Signal) bool {
 	t.Helper()
