@@ -19,6 +19,9 @@ import (
 // change: written in place, renamed over, behind a symbolic link that is moved, on a network file system.
 const reloadEvery = time.Second
 
+// mostErrors is how many errors of a crontab are logged each time it is read: a wrong line may stand there a thousand times.
+const mostErrors = 20
+
 // reloader keeps the jobs of a replica what its crontab says.
 type reloader struct {
 	path    string
@@ -95,8 +98,12 @@ func (r *reloader) read(seen sight) {
 	}
 	file, writable, err := r.reading.readCrontab(r.path)
 	if bad, ok := errors.AsType[*crontab.Errors](err); ok {
-		for _, e := range bad.List {
+		shown := bad.List[:min(len(bad.List), mostErrors)]
+		for _, e := range shown {
 			r.log.Error("the crontab is wrong; the jobs stay as they were", "error", line(e.Error()))
+		}
+		if more := len(bad.List) - len(shown); more > 0 {
+			r.log.Error("more is wrong with the crontab; singleton validate shows all of it", "file", r.path, "errors", more)
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -209,5 +210,21 @@ func TestCompareJobs(t *testing.T) {
 	added, changed, removed := compare(parse(job), parse("#: name=b\n@daily true\n"))
 	if !slices.Equal(added, []string{"b"}) || len(changed) > 0 || !slices.Equal(removed, []string{"a"}) {
 		t.Errorf("added %v, changed %v, removed %v", added, changed, removed)
+	}
+}
+
+// TestReloadLogsNotEveryErrorOfAFile reads a file in which a thousand lines are wrong, as often as somebody touches it.
+func TestReloadLogsNotEveryErrorOfAFile(t *testing.T) {
+	for wrong, want := range map[int]int{1: 1, mostErrors: mostErrors, 1000: mostErrors + 1} {
+		file := write(t, "jobs.cron", strings.Repeat("* * * * x true\n", wrong))
+		var log strings.Builder
+		r := &reloader{path: file, reading: new(reading), log: slog.New(slog.NewTextHandler(&log, nil))}
+		r.read(look(file))
+		if got := strings.Count(log.String(), "\n"); got != want {
+			t.Errorf("%d errors make %d lines, want %d", wrong, got, want)
+		}
+		if wrong > mostErrors && !strings.Contains(log.String(), "errors=980\n") {
+			t.Errorf("it is not said that there are more: %s", log.String())
+		}
 	}
 }
