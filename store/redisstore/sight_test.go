@@ -118,6 +118,16 @@ func TestRefusalsAreReadAsEachServerPutsThem(t *testing.T) {
 	}
 }
 
+func TestACommandThatIsRefusedTwiceIsNamedOnce(t *testing.T) {
+	tried := trial{prefix: "p"}
+	for _, command := range []string{"set", "get", "set", "get"} {
+		tried.judge(command, serverError("NOPERM this user has no permissions to run the '"+command+"' command"))
+	}
+	if f := tried.permissions(); f.Found != "the user may not run get, set" || f.Remedy != "ACL SETUSER its-name +get +set" {
+		t.Errorf("%+v", f)
+	}
+}
+
 // serverError is an error as go-redis makes one of a server's answer.
 type serverError string
 

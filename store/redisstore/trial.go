@@ -108,13 +108,13 @@ func (t *trial) judge(command string, err error) bool {
 // permissions tells what the user may not do.
 func (t trial) permissions() Finding {
 	f := Finding{Check: "permissions"}
-	slices.Sort(t.commands)
+	commands := slices.Compact(slices.Sorted(slices.Values(t.commands))) // some are tried more than once
 	var rules, refused []string
-	for _, c := range slices.Compact(t.commands) {
+	for _, c := range commands {
 		rules = append(rules, "+"+c)
 	}
 	if len(rules) > 0 {
-		refused = append(refused, "run "+strings.Join(slices.Compact(t.commands), ", "))
+		refused = append(refused, "run "+strings.Join(commands, ", "))
 	}
 	if t.keys {
 		rules, refused = append(rules, "~"+t.prefix+":*"), append(refused, "use the keys "+t.prefix+":*")
