@@ -287,6 +287,24 @@ func TestRunEndsAfterAWaitAndAfterALoss(t *testing.T) {
 	none(t, group)
 }
 
+func TestRunIsNotAmongTheReplicasOnceItHasEnded(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	leader := leads(t, server.URL(), polite)
+	leader.nth(1)
+	follower := leads(t, server.URL(), polite, "--wait-timeout", "300ms")
+	if code := follower.exit(); code != exitWaited {
+		t.Errorf("exit code %d of the follower", code)
+	}
+	leader.signal(syscall.SIGTERM)
+	if code := leader.exit(); code != exitSignal+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d of the leader", code)
+	}
+	if r := call(t, nil, "status", "--group", "g", "--store", server.URL()); !strings.Contains(r.stdout, "\nno replicas: ") {
+		t.Errorf("%s%s", r.stdout, r.stderr)
+	}
+}
+
 func TestRunWaitsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

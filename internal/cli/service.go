@@ -73,6 +73,7 @@ func (s *service) await(signals <-chan os.Signal, stop context.CancelCauseFunc, 
 	for {
 		select {
 		case err := <-ended:
+			s.leave(err)
 			switch result := s.result.Load(); {
 			case result != nil:
 				return *result
@@ -112,6 +113,18 @@ func (s *service) await(signals <-chan os.Signal, stop context.CancelCauseFunc, 
 				limit = time.After(nowLimit)
 			}
 		}
+	}
+}
+
+// leave ends the session of this replica, which status would show for a while; where that fails, the session lapses.
+func (s *service) leave(fault error) {
+	if errors.Is(fault, store.ErrPermanent) {
+		return // it would be the answer again
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), idleLimit)
+	defer cancel()
+	if err := s.store.Leave(ctx, s.group, s.elector.ID()); err != nil {
+		s.log.Warn("session could not be ended; it lapses", "replica", s.elector.ID(), "error", err)
 	}
 }
 
