@@ -92,6 +92,12 @@ func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
 	if f.grace <= 0 {
 		return usagef("--grace %s is too short: it must be more than 0", compact(f.grace))
 	}
+	if f.maxRunning < 0 {
+		return usagef("--max-running %d is negative", f.maxRunning)
+	}
+	if err := checkReplica(f.id, f.lease); err != nil {
+		return err
+	}
 	seen := look(path)
 	file, writable, err := f.readCrontab(path)
 	if err != nil {

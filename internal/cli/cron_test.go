@@ -259,8 +259,8 @@ func TestStatusAndHistoryOfARealGroup(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	call(t, env, "history", "good", "--utc").want(t, 0, "no entries\n", "")
-	call(t, env, "history", "--group", "typo").want(t, 0, "no entries, and no jobs: start singleton cron --group typo on the "+
-		"machines, or look whether the name is right\n", "")
+	call(t, env, "history", "--group", "typo").want(t, 0, "no entries, and no jobs: start its replicas, such as singleton cron "+
+		"--group typo, or look whether the name is right\n", "")
 	call(t, env, "history", "nope").want(t, exitFailed, "",
 		"singleton: history: group g has no job nope; singleton status --group g lists its jobs\n")
 

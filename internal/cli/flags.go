@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-singleton/singleton/store"
 	"github.com/spf13/cobra"
@@ -76,7 +77,7 @@ type target struct {
 }
 
 func (t *target) register(flags *pflag.FlagSet) {
-	flags.Var(&t.store, "store", "`URL` of the store: redis://, redis+sentinel://, redis+cluster://, rediss… for TLS, unix:// or memory:; "+
+	flags.Var(&t.store, "store", "`URL` of the store: redis://, redis+sentinel://, redis+cluster://, rediss… for TLS, unix://, zk:// or memory:; "+
 		"else REDIS_URL, else "+defaultStore)
 	flags.StringVar(&t.group, "group", "", "`NAME` under which the machines compete; required")
 }
@@ -88,6 +89,20 @@ func (t *target) check() error {
 	}
 	if store.CheckName("group", t.group) != nil {
 		return usagef("--group %.140q: use 1 to 128 letters, digits, '.', '_' and '-', starting with a letter or digit", t.group)
+	}
+	return nil
+}
+
+// shortestLease is the shortest that an elector takes.
+const shortestLease = 500 * time.Millisecond
+
+// checkReplica checks how a replica calls itself and how long its lease is, in the words of the flags.
+func checkReplica(id string, lease time.Duration) error {
+	switch {
+	case id != "" && store.CheckName("replica", id) != nil:
+		return usagef("--id %.140q: use 1 to 128 letters, digits, '.', '_' and '-', starting with a letter or digit", id)
+	case lease < shortestLease:
+		return usagef("--lease %s is too short: at least %s", compact(lease), compact(shortestLease))
 	}
 	return nil
 }

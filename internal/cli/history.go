@@ -108,7 +108,7 @@ func (a *app) filter(f *historyFlags, job string) (scheduler.Filter, error) {
 	for _, text := range f.outcomes {
 		o := scheduler.Outcome(strings.ReplaceAll(text, "-", " "))
 		if !slices.Contains(known, o) {
-			return filter, usagef("--outcome: unknown outcome %.40q", text)
+			return filter, usagef("--outcome: unknown outcome %.40q; one of succeeded, failed, timed-out, cancelled, interrupted, not-started, skipped", text)
 		}
 		filter.Outcomes = append(filter.Outcomes, o)
 	}
@@ -117,15 +117,21 @@ func (a *app) filter(f *historyFlags, job string) (scheduler.Filter, error) {
 	}
 	now := a.now()
 	if d, err := time.ParseDuration(f.since); err == nil {
+		if d <= 0 {
+			return filter, usagef("--since %s: give a duration of more than 0", compact(d))
+		}
 		filter.Since = now.Add(-d)
 		return filter, nil
 	}
 	since, err := a.instant("since", f.since)
+	if err != nil {
+		return filter, usagef("%w, nor a duration such as 36h", err)
+	}
 	if since.After(now) && since.Before(now.Add(24*time.Hour)) { // a time of the day, which is one of the last
 		since = since.AddDate(0, 0, -1)
 	}
 	filter.Since = since
-	return filter, err
+	return filter, nil
 }
 
 func (a *app) printHistory(page *historyPage, asJSON bool) error {

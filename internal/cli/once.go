@@ -85,6 +85,9 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, argv []string) error {
 	case store.CheckName("job", f.job) != nil:
 		return usagef("--job %.140q: use 1 to 128 letters, digits, '.', '_' and '-', starting with a letter or digit", f.job)
 	}
+	if err := checkReplica(f.id, scheduler.OnceLease); err != nil {
+		return err
+	}
 	if err := procgroup.Find(argv[0]); err != nil { // before this machine claims it
 		return cannotStart(err)
 	}
@@ -142,7 +145,10 @@ func (s *single) verdict(st *opened, err error) error {
 		return &failure{code: s.code}
 	case s.signal.Load() != nil:
 		return &failure{code: exitSignal + numberOf(*s.signal.Load())}
-	case errors.Is(err, scheduler.ErrLed) || errors.Is(err, scheduler.ErrNotOnce):
+	case errors.Is(err, scheduler.ErrLed):
+		return fmt.Errorf("not run: a cron or a run leads group %s, as singleton status --group %s shows; give once a group of its own",
+			s.group, s.group)
+	case errors.Is(err, scheduler.ErrNotOnce):
 		return fmt.Errorf("not run: %w", err)
 	}
 	return fmt.Errorf("not run: %w", st.explain(err))

@@ -92,6 +92,9 @@ func TestOnceHasTheExitCodeOfItsCommand(t *testing.T) {
 		"2 of 3 jobs need attention\n") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
+	if r := call(t, env, "trigger", "j1"); r.code != exitNoLeader || !strings.Contains(r.stderr, "nobody leads g, and singleton once starts its jobs") {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
 	if r := call(t, env, "status", "--check"); r.code != exitAttention {
 		t.Errorf("exit code %d", r.code)
 	}
@@ -123,7 +126,7 @@ func TestOnceFailsWith125AndRunsNothing(t *testing.T) {
 		{[]string{"--job", "j", "--store", "memory:", "true"}, "could not look into it"},
 		{[]string{"--job", "j", "--store", "redis://:" + canary + "@" + server.Addr(), "true"}, "set those that it knows"},
 		{[]string{"--job", "j", "--history", "10001", "true"}, "history of 10001"},
-		{[]string{"--job", "j", "--store", led.URL(), "true"}, "not run: scheduler: somebody leads the group"},
+		{[]string{"--job", "j", "--store", led.URL(), "true"}, "not run: a cron or a run leads group"},
 	} {
 		r := call(t, nil, append([]string{"once", "--group", "g"}, c.args...)...)
 		if r.code != exitOurs || !strings.HasPrefix(r.stderr, "singleton: once: ") || !strings.Contains(r.stderr, c.said) {

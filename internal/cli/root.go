@@ -112,12 +112,44 @@ have that of their command.`,
 		a.newCompletionCommand(),
 		a.newVersionCommand(),
 	)
+	root.SetHelpCommand(newHelpCommand())
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("group") != nil {
 			_ = cmd.RegisterFlagCompletionFunc("group", a.completeGroups) // it fails for a flag that is not there
 		}
 	}
 	return root
+}
+
+// newHelpCommand takes the place of cobra's, which answers a command that there is not with the help of all.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Print the help of a command",
+		Args:  arguments(0, 1, "COMMAND"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if len(args) == 0 {
+				root.InitDefaultHelpFlag()
+				return root.Help()
+			}
+			for _, c := range root.Commands() {
+				if c.Name() == args[0] {
+					c.InitDefaultHelpFlag()
+					return c.Help()
+				}
+			}
+			return unknownCommand(root, args[0])
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			for _, c := range cmd.Root().Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }
 
 // unknownCommand says what was meant, perhaps. An argument that is no word may be anything, such as a URL with a

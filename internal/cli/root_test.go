@@ -19,6 +19,7 @@ func TestUsageErrorsAreOneLineThatPointsToHelp(t *testing.T) {
 	}{
 		{[]string{"stauts"}, `singleton: unknown command "stauts"; did you mean "status"?; see singleton --help`},
 		{[]string{"frobnicate"}, `singleton: unknown command "frobnicate"; see singleton --help`},
+		{[]string{"help", "stauts"}, `singleton: help: unknown command "stauts"; did you mean "status"?; see singleton help --help`},
 		{[]string{"redis://:" + canary + "@h"}, `singleton: unknown command; see singleton --help`},
 		{[]string{"status", "--frob"}, `singleton: status: unknown flag: --frob; see singleton status --help`},
 		{[]string{"status"}, `singleton: status: --group is missing: give the name under which the machines compete; ` +
@@ -72,10 +73,10 @@ func TestCronRefusesWhatTheSchedulerRefuses(t *testing.T) {
 		flags  []string
 		stderr string
 	}{
-		{[]string{"--lease", "100ms"}, "lease of 100ms"},
-		{[]string{"--id", "a b"}, `replica name "a b" is not valid`},
+		{[]string{"--lease", "100ms"}, "--lease 100ms is too short: at least 500ms"},
+		{[]string{"--id", "a b"}, `--id "a b": use`},
 		{[]string{"--history", "10001"}, "history 10001 is out of range"},
-		{[]string{"--max-running", "-1"}, "max running -1 is negative"},
+		{[]string{"--max-running", "-1"}, "--max-running -1 is negative"},
 	} {
 		r := call(t, nil, append(append([]string{"cron", "--group", "a", "--store", "memory:"}, c.flags...), file)...)
 		if r.code != exitUsage || !strings.Contains(r.stderr, c.stderr) || strings.Count(r.stderr, "\n") != 1 {

@@ -75,6 +75,9 @@ func (a *app) runWhileLeading(cmd *cobra.Command, f *runFlags, argv []string) er
 	case f.patience < 0:
 		return usagef("--wait-timeout %s is negative", compact(f.patience))
 	}
+	if err := checkReplica(f.id, f.lease); err != nil {
+		return err
+	}
 	if err := procgroup.Find(argv[0]); err != nil { // not only once this machine leads
 		return cannotStart(err)
 	}

@@ -109,7 +109,7 @@ func TestStatusWithoutLeader(t *testing.T) {
 	st.Replicas = nil
 	st.Jobs = someStatus().Jobs[1:2]
 	const want = `billing: NO LEADER
-no replicas: start singleton cron --group billing on the machines, or look whether the name is right
+no replicas: start its replicas, such as singleton cron --group billing, or look whether the name is right
 1 job; nobody fires it
 
 JOB      SCHEDULE          NEXT  LAST                         STATE

@@ -86,7 +86,7 @@ func (p *statusPage) replicas() string {
 
 // hint says what to do about a group of which nothing is known.
 func hint(group string) string {
-	return "start singleton cron --group " + group + " on the machines, or look whether the name is right"
+	return "start its replicas, such as singleton cron --group " + group + ", or look whether the name is right"
 }
 
 func (p *statusPage) attention() string {

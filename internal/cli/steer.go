@@ -77,13 +77,16 @@ func (a *app) steer(ctx context.Context, s *steering, w wish) error {
 	if err != nil {
 		return asked(st, err, s.group)
 	}
-	answer := r.Accepted
-	if w.wait {
-		answer = r.Wait
+	e, err := r.Accepted(waiting)
+	if err == nil && w.wait {
+		var ended scheduler.Entry
+		if ended, err = r.Wait(waiting); err == nil {
+			e = ended
+		}
 	}
-	e, err := answer(waiting)
 	why := refusal(err)
-	if err == nil || why != "" {
+	expired := errors.Is(err, context.DeadlineExceeded) && waiting.Err() != nil && ctx.Err() == nil
+	if err == nil || why != "" || expired && e.RunID != "" {
 		if problem := a.printAnswer(s, w, r.ID, e, why); problem != nil {
 			return problem
 		}
@@ -93,10 +96,22 @@ func (a *app) steer(ctx context.Context, s *steering, w wish) error {
 		return &failure{code: exitRunFailed}
 	case err == nil:
 		return nil
-	case errors.Is(err, context.DeadlineExceeded) && waiting.Err() != nil && ctx.Err() == nil:
+	case expired && e.RunID != "":
+		return &failure{code: exitWaited, err: fmt.Errorf("waited %s; the run goes on", compact(limit))}
+	case errors.Is(err, store.ErrNoLeader) && s.byOnce(ctx, inspector):
+		return &failure{code: exitNoLeader, err: fmt.Errorf("nobody leads %s, and singleton once starts its jobs: it takes no requests", s.group)}
+	case expired:
 		return &failure{code: exitWaited, err: fmt.Errorf("no answer within %s; request %s may still be acted on", compact(limit), r.ID)}
 	}
 	return asked(st, err, s.group)
+}
+
+// byOnce reports whether it is singleton once that starts the group's jobs, as far as the store says so at once.
+func (s *steering) byOnce(ctx context.Context, i *scheduler.Inspector) bool {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	st, err := i.Status(ctx)
+	return err == nil && leaderless(st)
 }
 
 // refusal returns why the leader refuses; empty where it does not.
@@ -115,10 +130,14 @@ func asked(st *opened, err error, group string) error {
 	}
 	switch {
 	case errors.Is(err, scheduler.ErrRefused):
-		return &failure{code: exitRefused, err: fmt.Errorf("refused: %s", refusal(err))}
+		why := refusal(err)
+		if strings.HasPrefix(why, "there is no job ") {
+			why += "; singleton status --group " + group + " lists those that there are"
+		}
+		return &failure{code: exitRefused, err: fmt.Errorf("refused: %s", why)}
 	case errors.Is(err, store.ErrNoLeader):
-		return &failure{code: exitNoLeader, err: fmt.Errorf("nobody leads %s; the request waits half an hour for somebody who does: start "+
-			"singleton cron --group %s, or look whether the name is right", group, group)}
+		return &failure{code: exitNoLeader, err: fmt.Errorf("nobody leads %s; the request waits half an hour for somebody who does: %s",
+			group, hint(group))}
 	}
 	return st.explain(err)
 }
@@ -212,7 +231,7 @@ func (a *app) instant(flag, text string) (time.Time, error) {
 	}
 	at, err := parseTime(text, a.local)
 	if err != nil {
-		return at, usagef("--%s: %w", flag, err)
+		return at, usagef("--%s: %.40q is no time such as 18:00, 2026-12-24T18:00 or 2026-12-24T18:00:00Z", flag, text)
 	}
 	return at, nil
 }

@@ -105,8 +105,10 @@ and stand in the history as one row. Runs that are open go on, with their furthe
 			switch {
 			case err != nil:
 				return err
-			case length < 0 || length > 0 && until != "":
-				return usagef("--for %s: give a duration of more than 0, or --until", compact(length))
+			case length < 0:
+				return usagef("--for %s is negative", compact(length))
+			case length > 0 && until != "":
+				return usagef("both --for and --until are given")
 			case length > 0:
 				end = a.now().Add(length)
 			case until != "" && !end.After(a.now()):
