@@ -69,10 +69,14 @@ func (i *Inspector) Reset(ctx context.Context, job string) (*Request, error) {
 	return i.ask(ctx, order{Verb: verbReset, Job: job})
 }
 
-// seconds is a time as records hold it; the zero time is 0.
+// seconds is a time as records hold it; the zero time is 0. The one instant that would be taken for that has passed long
+// ago, and becomes an impossible one.
 func seconds(t time.Time) int64 {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.Unix() == 0:
+		return -1
 	}
 	return t.Unix()
 }

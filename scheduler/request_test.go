@@ -466,3 +466,16 @@ func TestB54RequestReadTwice(t *testing.T) {
 		}
 	})
 }
+
+// The first second of 1970 is written as none is.
+func TestRequestOfTheEpochIsNotOneOfNow(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		ann := c.asker("ann")
+		if _, err := ann.Trigger(ann.ctx, "a", time.Unix(0, 0)); err == nil {
+			t.Error("a trigger as of 1970 is one of now")
+		}
+		if _, err := ann.Pause(ann.ctx, "a", Pause{Until: time.Unix(0, 0)}); err == nil {
+			t.Error("a pause until 1970 is one without an end")
+		}
+	})
+}

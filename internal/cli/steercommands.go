@@ -41,6 +41,9 @@ succeeded.` + exitCodes,
 				if tick, err = parseTime(at, a.local); err != nil {
 					return usagef("--at: %w", err)
 				}
+				if !tick.After(time.Unix(0, 0)) {
+					return usagef("--at: %.40q lies before 1970", at)
+				}
 			}
 			if w.most != 0 && (!w.wait || w.most < 0) {
 				return usagef("--wait-timeout %s: it is the limit of --wait, and more than 0", compact(w.most))
