@@ -138,6 +138,8 @@ func asked(st *opened, err error, group string) error {
 	case errors.Is(err, store.ErrNoLeader):
 		return &failure{code: exitNoLeader, err: fmt.Errorf("nobody leads %s; the request waits half an hour for somebody who does: %s",
 			group, hint(group))}
+	case errors.Is(err, store.ErrFull):
+		return fmt.Errorf("not asked: %d messages wait for a leader of %s already, and no more are taken: %s", store.MaxInbox, group, hint(group))
 	}
 	return st.explain(err)
 }

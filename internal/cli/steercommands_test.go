@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/go-singleton/singleton/store"
 )
 
 // A job that may overlap can have thousands of open runs: the error stays one that can be read.
@@ -15,5 +18,12 @@ func TestCancelNamesAFewOfTheOpenRuns(t *testing.T) {
 		if got := enumerate(strings.Fields(c.ids)); got != c.want {
 			t.Errorf("%s: %s", c.ids, got)
 		}
+	}
+}
+
+func TestFullInboxSaysWhatToDo(t *testing.T) {
+	err := asked(nil, fmt.Errorf("scheduler: trigger: %w", store.ErrFull), "billing")
+	if err == nil || !strings.Contains(err.Error(), "not asked: 10000 messages wait") || !strings.Contains(err.Error(), hint("billing")) {
+		t.Errorf("got %v", err)
 	}
 }
