@@ -11,6 +11,7 @@ import (
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // completeLimit is how long a shell that completes a word waits for the store.
@@ -133,4 +134,13 @@ func (o *opened) groups(ctx context.Context) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// completeChoices offers the values of the flags that have few.
+func completeChoices(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(choice); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.choices, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
 }

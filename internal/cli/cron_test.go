@@ -184,6 +184,7 @@ func TestTwoReplicasOneKilledThenStopped(t *testing.T) {
 		t.Errorf("exit code %d after SIGTERM", code)
 	}
 	follower.await("msg=\"stopping; leadership is handed over")
+	follower.await(`cause="this program is stopped"`)
 	until(t, "the third replica takes over", ran(third, 2))
 	third.signal(syscall.SIGINT)
 	if code := third.exit(); code != 0 {

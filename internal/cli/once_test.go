@@ -76,6 +76,9 @@ func TestOnceHasTheExitCodeOfItsCommand(t *testing.T) {
 			t.Errorf("%s: no %q in:\n%s%s", c.script, c.outcome, r.stdout, r.stderr)
 		}
 	}
+	if r := call(t, nil, "history", "--group", "g", "--store", server.URL(), "--json"); strings.Contains(r.stdout, "late_seconds") {
+		t.Errorf("a claim is never late:\n%s", r.stdout)
+	}
 	again := claims(t, server.URL(), "exit 7", "--job", "j1")
 	if code := again.exit(); code != 0 {
 		t.Errorf("exit code %d of who finds it claimed", code)

@@ -58,7 +58,8 @@ var layers = regexp.MustCompile(`^(?:(?:scheduler|election): [^:]+: )?(?:(?:redi
 
 // said is what a store has said, without those names and without the word for programs that it is permanent.
 func said(err error) string {
-	return strings.ReplaceAll(layers.ReplaceAllString(err.Error(), ""), " ("+store.ErrPermanent.Error()+")", "")
+	text := strings.ReplaceAll(layers.ReplaceAllString(err.Error(), ""), " ("+store.ErrPermanent.Error()+")", "")
+	return strings.ReplaceAll(text, ".: ", ": ") // a server's sentence in the middle of ours
 }
 
 // explain says which store an error is of, who named it, and what to look at.

@@ -59,7 +59,7 @@ func TestErrorsOfStoresForPeople(t *testing.T) {
 		{"redis://h", "the default", fmt.Errorf("redisstore: leader: %w", &net.DNSError{Err: "i/o timeout", IsTimeout: true}),
 			"the store redis://h:6379 (the default) does not answer in time; is it overloaded, or the network cut?"},
 		{"redis://h", "SINGLETON_STORE", store.Permanent("set a password", fmt.Errorf("election: group g: redisstore: acquire: %w", password)),
-			"the store redis://h:6379 (SINGLETON_STORE) cannot be used: NOAUTH Authentication required.: set a password"},
+			"the store redis://h:6379 (SINGLETON_STORE) cannot be used: NOAUTH Authentication required: set a password"},
 		{"redis://h", "--store", errors.New("history of a, 00002: scheduler: record has no version"),
 			"the store redis://h:6379 (--store): history of a, 00002: scheduler: record has no version"},
 		{"redis://h", "--store", errors.New("redisstore: singleton:{g}:x holds an entry that is not ours"),

@@ -64,8 +64,9 @@ func (r *replica) run(ctx context.Context) error {
 			return err
 		}
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	stop := func() { end(errStopped) }
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	watchers.Go(func() { watchHealth(watching, r.scheduler.Check, r.lease, r.log) })
@@ -91,7 +92,7 @@ func (r *replica) run(ctx context.Context) error {
 }
 
 // await waits for the scheduler's end and hands signals on: the first stops it, the second does not wait for commands.
-func (r *replica) await(signals <-chan os.Signal, stop context.CancelFunc, ended <-chan error) error {
+func (r *replica) await(signals <-chan os.Signal, stop func(), ended <-chan error) error {
 	var first, second time.Time
 	var limit <-chan time.Time
 	idle := false

@@ -114,6 +114,7 @@ have that of their command.`,
 	)
 	root.SetHelpCommand(newHelpCommand())
 	for _, cmd := range root.Commands() {
+		completeChoices(cmd)
 		if cmd.Flags().Lookup("group") != nil {
 			_ = cmd.RegisterFlagCompletionFunc("group", a.completeGroups) // it fails for a flag that is not there
 		}

@@ -49,7 +49,7 @@ func viewEntry(e scheduler.Entry) entryView {
 // late returns how long after its tick a first attempt started. What a retry or a rerun waited for is not lateness, and a
 // manual run is not late for the tick that it is as of.
 func late(e scheduler.Entry) (time.Duration, bool) {
-	if e.Attempt != 1 || e.Request != "" || e.Started.IsZero() || e.Outcome == scheduler.NotStarted {
+	if e.Attempt != 1 || e.Request != "" || e.Reason == scheduler.ReasonOnce || e.Started.IsZero() || e.Outcome == scheduler.NotStarted {
 		return 0, false
 	}
 	return e.Started.Sub(e.Tick), true

@@ -62,7 +62,7 @@ var kinds = []struct {
 const (
 	noPassword       = "the Redis server wants a password: set one in the client's options or the URL"
 	needlessPassword = "the Redis server has no password: set none in the client's options or the URL"
-	noPermission     = "the Redis user lacks a permission: grant the commands, keys and channels that package redisstore documents"
+	noPermission     = "the Redis user lacks a permission: grant what singleton doctor names, or all that package redisstore documents"
 	tooOld           = "the Redis server lacks a command: use Redis 6.2 or later or Valkey 7.2 or later, and rename no command"
 )
 
