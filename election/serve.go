@@ -198,9 +198,10 @@ func (e *Elector) compareClocks(t *Term, now time.Time) {
 	}
 }
 
-// outlast waits for work whose lease is over, and reports it when it goes on past the deadline.
+// outlast waits for work whose lease is over, and reports it when it goes on past the deadline. Where this process was
+// frozen past that, the work has only been told now, and gets a moment to return.
 func (e *Elector) outlast(t *Term, w *work) {
-	timer := time.NewTimer(t.life.UntilDeadline())
+	timer := time.NewTimer(max(t.life.UntilDeadline(), lifetime.Guard(t.lease.TTL)/2))
 	defer timer.Stop()
 	e.expect(unlimited)
 	select {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/internal/lifetime"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/memstore"
 )
@@ -70,6 +71,34 @@ func TestWorkThatReturnsInTimeAfterTheEndOfItsLeaseIsNotOverdue(t *testing.T) {
 		}
 		r.wire.follow(nil)
 	})
+}
+
+// A machine that was suspended past the lease: neither the work nor anybody else could do a thing meanwhile.
+func TestWorkThatReturnsSoonAfterASuspensionIsNotOverdue(t *testing.T) {
+	for _, c := range []struct {
+		takes   time.Duration // of the work, to return
+		overdue bool
+	}{
+		{0, false},
+		{lifetime.Guard(lease) / 4, false},
+		{lease, true},
+	} {
+		bubble(t, func(t *testing.T) {
+			s := memstore.New()
+			r := run(t, s, election.Config{}, func(ctx context.Context, _ *election.Term) error {
+				<-ctx.Done()
+				time.Sleep(c.takes)
+				return nil
+			})
+			synctest.Wait()
+			r.ahead.Store(int64(3 * lease))
+			pass(lease)
+			if n := r.logged("level=ERROR", "work goes on after its lease has ended"); (n > 0) != c.overdue {
+				t.Errorf("work that takes %v to return: logged %d times: %s", c.takes, n, r.logs.String())
+			}
+			pass(lease)
+		})
+	}
 }
 
 func TestWorkThatHasReturnedIsNotOverdueWhileItsReleaseGetsNoAnswer(t *testing.T) {
