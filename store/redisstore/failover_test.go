@@ -53,7 +53,14 @@ func goesOn(t *testing.T, s *redisstore.Store, l store.Lease, number uint64, hin
 func replicated(t *testing.T, primary *redistest.Server, replicas int) {
 	t.Helper()
 	client := primary.Client()
-	do(t, client, "SET", "last", "x") // WAIT counts the writes of its own connection
+	until(t, func() bool {
+		role, err := client.Do(t.Context(), "ROLE").Slice()
+		must(t, err)
+		return len(role[2].([]any)) >= replicas
+	})
+	// WAIT counts the writes of its own connection, but none from before the first replica: one that has received nothing
+	// yet is not behind them.
+	do(t, client, "SET", "last", "x")
 	until(t, func() bool {
 		n, err := client.Wait(t.Context(), replicas, time.Second).Result()
 		must(t, err)
