@@ -31,8 +31,9 @@
 //
 // Exactly-once effects. A job that has done half of its work when its machine dies has done half of its work: make it
 // idempotent by Run.ID, or let the resource that it writes to check Run.Token, and ask Run.Valid right before a side effect.
-// One Redis primary with asynchronous replicas can forget an acknowledged claim when it fails over. A job that ignores its
-// cancelled context goes on, and only the token tells its writes from those of the rerun.
+// One Redis primary with asynchronous replicas can forget an acknowledged claim when it fails over; where it has forgotten
+// the current lease with it, a leader that comes before those who remember have told can start those ticks again. A job
+// that ignores its cancelled context goes on, and only the token tells its writes from those of the rerun.
 //
 // # Words
 //

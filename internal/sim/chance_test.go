@@ -276,7 +276,9 @@ func (c *chance) calm() {
 	c.bus.after(3*c.lease+time.Second, func() {
 		restore, before := c.store.Snapshot(), c.leader()
 		wipe := c.bus.chance(0.5)
-		c.bus.after(c.bus.between(0, 2*c.lease/3), func() { c.lose(wipe, before, restore) })
+		// Not more than that, so that the lease which the store remembers lasts until its leader renews it: whoever led first
+		// after the loss of the lease, too, could not know of the ticks that were lost with it.
+		c.bus.after(c.bus.between(0, c.lease/4), func() { c.lose(wipe, before, restore) })
 		c.bus.after(20*time.Second+3*c.lease, func() {
 			if c.over {
 				return
