@@ -53,7 +53,7 @@ change.`,
 				return err
 			case st.Leader.Replica == "" && !leaderless(st):
 				return &failure{code: exitNoLeader}
-			case check && slices.ContainsFunc(st.Jobs, needsAttention):
+			case check && slices.ContainsFunc(st.Jobs, func(j scheduler.JobStatus) bool { return needsAttention(st, j) }):
 				return &failure{code: exitAttention}
 			}
 			return nil

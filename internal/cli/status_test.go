@@ -152,6 +152,30 @@ func TestHeadOfTheStatus(t *testing.T) {
 	}
 }
 
+func TestWhatNeedsAttention(t *testing.T) {
+	for _, c := range []struct {
+		outcome scheduler.Outcome
+		running string // its open run
+		want    bool
+	}{
+		{scheduler.Succeeded, "", false},
+		{scheduler.Failed, "", true},
+		{scheduler.Failed, "a@2026-11-29T11:00:00Z", false}, // it is tried again
+		{scheduler.Failed, "a@2026-11-29T11:05:00Z", true},
+		{scheduler.TimedOut, "", true},
+		{scheduler.Interrupted, "", true},
+		{scheduler.Interrupted, "a@2026-11-29T11:00:00Z", false},
+		{scheduler.NotStarted, "", true},
+		{scheduler.Cancelled, "", false},
+	} {
+		j := scheduler.JobStatus{Name: "a", Last: &scheduler.Entry{RunID: "a@2026-11-29T11:00:00Z", Job: "a", Outcome: c.outcome}}
+		st := scheduler.Status{Jobs: []scheduler.JobStatus{j}, Running: []scheduler.Entry{{RunID: c.running, Job: "a"}}}
+		if got := needsAttention(st, j); got != c.want {
+			t.Errorf("%s with %q open: %v", c.outcome, c.running, got)
+		}
+	}
+}
+
 // hostile is what somebody who may write to the store could put there.
 const hostile = "x\x1b]0;owned\x07\u009b2J\u202e\nline\r"
 

@@ -92,7 +92,7 @@ func hint(group string) string {
 func (p *statusPage) attention() string {
 	n := 0
 	for _, j := range p.Jobs {
-		if needsAttention(j) {
+		if needsAttention(p.Status, j) {
 			n++
 		}
 	}
@@ -114,9 +114,14 @@ func (p *statusPage) attention() string {
 	return text
 }
 
-// needsAttention reports whether a person should look at a job.
-func needsAttention(j scheduler.JobStatus) bool {
-	return j.Problem != "" || !j.Unowned.IsZero() || !j.Overdue.IsZero() || j.Last != nil && j.Last.Outcome != scheduler.Succeeded
+// needsAttention reports whether a person should look at a job. A run that was cancelled has been looked at, or was replaced
+// as its job says; one that has another attempt has not failed yet.
+func needsAttention(st scheduler.Status, j scheduler.JobStatus) bool {
+	if j.Problem != "" || !j.Unowned.IsZero() || !j.Overdue.IsZero() {
+		return true
+	}
+	return j.Last != nil && j.Last.Outcome != scheduler.Succeeded && j.Last.Outcome != scheduler.Cancelled &&
+		!slices.ContainsFunc(st.Running, func(e scheduler.Entry) bool { return e.RunID == j.Last.RunID })
 }
 
 // describe says a schedule in words, and whether it could: foreign schedules have only their label.

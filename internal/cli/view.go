@@ -133,7 +133,7 @@ func viewStatus(st scheduler.Status, now time.Time) statusView {
 	for _, j := range st.Jobs {
 		job := jobStatus{
 			Name: j.Name, Spec: j.Spec, Zone: j.Zone, Next: j.Next.UTC(), Unowned: j.Unowned.UTC(), Problem: j.Problem, Once: j.Once,
-			Paused: viewPause(j.Paused), Overdue: j.Overdue.UTC(), Last: viewOptional(j.Last), Skipped: viewOptional(j.Skipped), Attention: needsAttention(j),
+			Paused: viewPause(j.Paused), Overdue: j.Overdue.UTC(), Last: viewOptional(j.Last), Skipped: viewOptional(j.Skipped), Attention: needsAttention(st, j),
 		}
 		if words, known := describe(j.Spec, j.Zone); known {
 			job.Description = words
