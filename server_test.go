@@ -210,9 +210,9 @@ func TestB17PermanentErrorsEndRun(t *testing.T) {
 		{"no password", "g", as("", ""), "NOAUTH", "set one"},
 		{"wrong password", "g", as("default", "guess"), "WRONGPASS", "set those that it knows"},
 		{"unknown user", "g", as("nobody", "secret"), "WRONGPASS", "set those that it knows"},
-		{"user without a command", "g", as("powerless", "secret"), "NOPERM", "grant the commands"},
-		{"user without a command of the scripts", "g", as("halfway", "secret"), "can't run this command", "grant the commands"},
-		{"user without the keys", "g", as("elsewhere", "secret"), "keys", "grant the commands"},
+		{"user without a command", "g", as("powerless", "secret"), "NOPERM", "grant what singleton doctor names"},
+		{"user without a command of the scripts", "g", as("halfway", "secret"), "can't run this command", "grant what singleton doctor names"},
+		{"user without the keys", "g", as("elsewhere", "secret"), "keys", "grant what singleton doctor names"},
 		{"key of another type", "taken", as("", "secret"), "WRONGTYPE", "delete the key"},
 		{"key of somebody else", "used", as("", "secret"), "something else than a lease", "DEL singleton:{used}:lease"},
 	} {
