@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "singleton" {
 		os.Exit(Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // else processes inherit that it is ignored, under nohup
 	goleak.VerifyTestMain(m)
 }
 

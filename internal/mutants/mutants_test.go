@@ -17,7 +17,7 @@ import (
 
 var (
 	only  = flag.String("mutants.run", "", "regexp of the names of the mutants to kill; empty: the quick ones")
-	limit = flag.Duration("mutants.limit", time.Minute, "how long one mutant's test may take")
+	limit = flag.Duration("mutants.limit", 3*time.Minute, "how long one mutant's test may take: some wait a minute for what a mutant keeps from coming")
 )
 
 // atOnce is how many mutants are tested at a time; a test of theirs may use a processor of its own.
