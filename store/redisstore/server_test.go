@@ -48,10 +48,11 @@ func do(t testing.TB, c *redis.Client, args ...any) {
 // until waits for what comes by itself.
 func until(t testing.TB, come func() bool) {
 	t.Helper()
+	patience := time.After(time.Minute)
 	for !come() {
 		select {
 		case <-time.After(time.Millisecond):
-		case <-t.Context().Done():
+		case <-patience:
 			t.Fatal("it did not come")
 		}
 	}
