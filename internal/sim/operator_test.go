@@ -72,6 +72,7 @@ func (c *chance) request() {
 	case 5:
 		c.asks("pause all", func(ctx context.Context) (*scheduler.Request, error) { return o.Pause(ctx, "", scheduler.Pause{}) })
 		b.after(b.between(0, 20*time.Second), func() { c.resume("") })
+		b.after(40*time.Second, func() { c.resume("") }) // the first is refused where it comes before its pause
 	case 6, 7:
 		if all := c.working(); len(all) > 0 {
 			run := all[b.rand.IntN(len(all))].run.ID()
