@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log"
@@ -23,7 +24,7 @@ func main() {
 	defer stop()
 
 	logging.Disable() // go-redis's own lines: the scheduler logs what matters
-	st := redisstore.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}), nil)
+	st := redisstore.New(redis.NewClient(&redis.Options{Addr: cmp.Or(os.Getenv("REDIS_ADDR"), "127.0.0.1:6379")}), nil)
 	jobs, err := scheduler.New(st, scheduler.Config{Group: "billing", Logger: slog.Default()})
 	if err != nil {
 		log.Fatal(err)
@@ -35,7 +36,7 @@ func main() {
 		log.Fatal(err)
 	}
 
-	server := &http.Server{Addr: "127.0.0.1:8080", ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		defer stop() // a service that cannot listen should not run jobs either
 		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {

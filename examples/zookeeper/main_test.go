@@ -1,0 +1,49 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/zktest"
+	"github.com/go-singleton/singleton/store"
+	"github.com/go-singleton/singleton/store/zkstore"
+)
+
+// TestCopyLeadsAndStops runs a copy until it leads, and stops it as an orchestrator does.
+func TestCopyLeadsAndStops(t *testing.T) {
+	server := zktest.Start(t)
+	t.Setenv("ZOOKEEPER", server.Addr())
+	t.Setenv("ZOOKEEPER_PASSWORD", "secret")
+	done := make(chan struct{})
+	go func() {
+		main()
+		close(done)
+	}()
+	st := zkstore.New(zkstore.Config{Servers: []string{server.Addr()}, Chroot: "/billing", User: "billing", Password: "secret"})
+	defer st.Close()
+	leader := func() error {
+		_, err := st.Leader(t.Context(), "billing")
+		return err
+	}
+	for patience := time.After(time.Minute); leader() != nil; {
+		select {
+		case <-done:
+			t.Fatal("it has ended")
+		case <-patience:
+			t.Fatal("it does not lead")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if err := leader(); !errors.Is(err, store.ErrNoLeader) {
+		t.Errorf("it has not released the lease: %v", err)
+	}
+}
