@@ -211,7 +211,7 @@ func (s *show) watch(ctx context.Context) error {
 // note takes in what a replica's log says.
 func (s *show) note(e event) error {
 	switch {
-	case e.exited != nil && !e.replica.expected:
+	case e.exited != nil && !*e.expected:
 		return fmt.Errorf("%s ended by itself (%w):\n%s", e.replica.name, e.exited, e.replica.lastLines())
 	case e.token == 0:
 		return nil

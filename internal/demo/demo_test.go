@@ -68,3 +68,21 @@ func TestDemoSaysThatAStoreDoesNotAnswer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A replica may have been started again before the news comes that its process has ended.
+func TestEndThatWasMeantIsNoFaultAfterARestart(t *testing.T) {
+	events := make(chan event, 2)
+	r := &replica{name: "r-1", command: []string{"sleep", "1000"}, events: events}
+	for _, again := range []bool{false, true} {
+		if err := r.start(); err != nil {
+			t.Fatal(err)
+		}
+		if !again {
+			r.kill()
+		}
+	}
+	defer r.kill()
+	if err := new(show).note(<-events); err != nil {
+		t.Error(err)
+	}
+}

@@ -18,6 +18,8 @@ type event struct {
 	at      time.Time
 	token   uint64
 	exited  error
+
+	expected *bool // whether that end was
 }
 
 // replica is a `singleton cron` process; it may be started again after it has ended.
@@ -29,7 +31,7 @@ type replica struct {
 
 	process  *exec.Cmd
 	done     chan struct{}
-	expected bool // its end is
+	expected *bool // whether the end of this process is
 
 	mu   sync.Mutex
 	last []string // lines of its log
@@ -46,10 +48,8 @@ func (r *replica) start() error {
 	if err := r.process.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", r.name, err)
 	}
-	r.expected = false
-	done := make(chan struct{})
-	r.done = done
-	process := r.process
+	process, done, expected := r.process, make(chan struct{}), new(bool)
+	r.done, r.expected = done, expected
 	go func() {
 		r.follow(logs)
 		err := process.Wait()
@@ -57,7 +57,7 @@ func (r *replica) start() error {
 			err = fmt.Errorf("exit status 0")
 		}
 		close(done)
-		r.events <- event{replica: r, at: time.Now(), exited: err}
+		r.events <- event{replica: r, at: time.Now(), exited: err, expected: expected} // another process may have been started
 	}()
 	return nil
 }
@@ -92,14 +92,14 @@ func (r *replica) kill() {
 	if r.process == nil || r.process.Process == nil {
 		return
 	}
-	r.expected = true
+	*r.expected = true
 	_ = r.process.Process.Kill()
 	r.wait()
 }
 
 // terminate asks it to leave, also while it is frozen.
 func (r *replica) terminate() {
-	r.expected = true
+	*r.expected = true
 	r.signal(syscall.SIGCONT)
 	r.signal(syscall.SIGTERM)
 }
