@@ -130,7 +130,7 @@ var childMutants = []mutant{
 		file:   "internal/procgroup/orphans.go",
 		old:    "if own.pids[pid] {",
 		new:    "if own.pids[-pid] {",
-		killer: test("./internal/procgroup", "TestReapOrphansTakesOrphansAlone"),
+		killer: test("./internal/procgroup", "TestReapersLeaveADeadCommandToWhoWaitsForIt"),
 	},
 	{
 		name: "run-kills-late", rule: "the command of run is killed when another replica may lead, though this one has slept",

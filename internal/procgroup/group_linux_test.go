@@ -110,6 +110,21 @@ func TestReapOrphansTakesOrphansAlone(t *testing.T) {
 	runs.Wait()
 }
 
+func TestReapersLeaveADeadCommandToWhoWaitsForIt(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := fork(cmd); err != nil {
+		t.Fatal(err)
+	}
+	defer forget(cmd)
+	until(t, "it is dead", func() bool { return deadChild() == cmd.Process.Pid })
+	if reapAll() {
+		t.Error("nobody else has to reap it")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("its exit status is gone: %v", err)
+	}
+}
+
 func TestOrphansGivenToThisProcessAreReaped(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
