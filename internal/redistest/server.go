@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/internal/clockjump"
 )
 
 // startLimit is how long a server may take until it accepts connections.
@@ -28,6 +30,8 @@ type Config struct {
 	AppendOnly bool       // keep an append-only file, fsynced before each reply, so that Restart finds all that was acknowledged
 	TLS        *Authority // speak TLS only, with a certificate of this authority, to clients that have one, too; nil is plain
 	Args       []string   // further arguments of redis-server, such as "--requirepass", "x"
+
+	Clock *clockjump.Clock // the server's wall clock, on Linux; nil is the machine's
 
 	SentinelPassword string // that Sentinels ask for; "" is none
 
@@ -169,6 +173,30 @@ func (s *Server) RestartEmpty() error {
 	return s.Restart()
 }
 
+// RestartTruncated is Restart after the loss of the last bytes of the append-only file, and with them of the commands that
+// they belong to: what a crash of the machine costs where not every write is synced.
+func (s *Server) RestartTruncated(bytes int64) error {
+	s.Kill()
+	var newest string
+	for _, pattern := range []string{"*.aof", "appendonlydir/*.incr.aof"} { // of Redis 6.2, and of 7
+		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
+		if err != nil {
+			return fmt.Errorf("redistest: %w", err)
+		}
+		if len(files) > 0 {
+			newest = files[len(files)-1]
+		}
+	}
+	info, err := os.Stat(newest)
+	if err != nil {
+		return fmt.Errorf("redistest: the append-only file: %w", err)
+	}
+	if err := os.Truncate(newest, max(0, info.Size()-bytes)); err != nil {
+		return fmt.Errorf("redistest: %w", err)
+	}
+	return s.Restart()
+}
+
 // Launch is Restart without the waiting, to see what a server answers that is still loading; Wait waits.
 func (s *Server) Launch() error {
 	s.Kill()
@@ -176,7 +204,7 @@ func (s *Server) Launch() error {
 	if err != nil {
 		return fmt.Errorf("redistest: %w", err)
 	}
-	p, err := start(args, ready)
+	p, err := start(args, s.cfg.Clock, ready)
 	if err != nil {
 		return fmt.Errorf("redistest: %w", err)
 	}
@@ -262,7 +290,7 @@ func (s *Server) signal(sig syscall.Signal) {
 
 // start runs redis-server on a thread that lives as long as the process: the kernel takes the end of that thread for the
 // death of the parent.
-func start(args []string, ready string) (*process, error) {
+func start(args []string, clock *clockjump.Clock, ready string) (*process, error) {
 	p := &process{sign: []byte(ready), ready: make(chan struct{}), done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
@@ -272,6 +300,9 @@ func start(args []string, ready string) (*process, error) {
 		cmd := exec.Command("redis-server", args...)
 		cmd.Stdout, cmd.Stderr = p, p
 		cmd.SysProcAttr = attributes()
+		if clock != nil {
+			cmd.Env = append(cmd.Environ(), clock.Env()...)
+		}
 		err := cmd.Start()
 		p.command = cmd
 		started <- err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/go-singleton/singleton/internal/clockjump"
 	"github.com/go-singleton/singleton/internal/netproxy"
 )
 
@@ -20,6 +21,9 @@ func Args(args ...string) Option { return func(c *Config) { c.Args = append(c.Ar
 
 // TLS makes the server speak TLS only.
 func TLS(a *Authority) Option { return func(c *Config) { c.TLS = a } }
+
+// Clock gives the server a wall clock of its own.
+func Clock(c *clockjump.Clock) Option { return func(cfg *Config) { cfg.Clock = c } }
 
 // SentinelPassword makes the Sentinels ask for a password.
 func SentinelPassword(word string) Option { return func(c *Config) { c.SentinelPassword = word } }
