@@ -3,7 +3,6 @@
 package redistest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,16 +10,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/clockjump"
+	"github.com/go-singleton/singleton/internal/process"
 )
+
+var errPortTaken = errors.New("redistest: port taken")
 
 // startLimit is how long a server may take until it accepts connections.
 const startLimit = 20 * time.Second
@@ -42,13 +43,15 @@ type Config struct {
 // Server is a redis-server process. Its methods are safe for concurrent use, but those that start and end the process
 // are meant for one goroutine at a time.
 type Server struct {
-	cfg  Config
-	dir  string
-	port int
-	ran  bool // on this port
+	process.Process
+
+	cfg   Config
+	dir   string
+	port  int
+	ready string // what it says when it is
+	ran   bool   // on this port
 
 	mu      sync.Mutex
-	process *process // nil when none runs
 	clients []*redis.Client
 	admin   *redis.Client // for what this package asks the server; nil until then
 }
@@ -121,24 +124,6 @@ func (s *Server) ask() *redis.Client {
 	return admin
 }
 
-// Stop freezes the process (SIGSTOP): connections are still accepted by the kernel, and nothing is answered.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
-
-// Cont thaws the process (SIGCONT).
-func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
-
-// Kill ends the process as a crash does (SIGKILL) and waits until it is gone.
-func (s *Server) Kill() {
-	s.signal(syscall.SIGKILL)
-	s.mu.Lock()
-	p := s.process
-	s.process = nil
-	s.mu.Unlock()
-	if p != nil {
-		<-p.done
-	}
-}
-
 // Restart kills the process, starts another on the same port and directory, and waits until it accepts connections. What
 // the directory holds is loaded: everything with AppendOnly, nothing otherwise.
 func (s *Server) Restart() error {
@@ -204,13 +189,14 @@ func (s *Server) Launch() error {
 	if err != nil {
 		return fmt.Errorf("redistest: %w", err)
 	}
-	p, err := start(args, s.cfg.Clock, ready)
-	if err != nil {
+	s.ready = ready
+	c := process.Command{Args: append([]string{"redis-server"}, args...)}
+	if s.cfg.Clock != nil {
+		c.Env = s.cfg.Clock.Env()
+	}
+	if err := s.Process.Launch(c); err != nil {
 		return fmt.Errorf("redistest: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.process = p
 	return nil
 }
 
@@ -249,19 +235,14 @@ func (s *Server) arguments() (args []string, ready string, err error) {
 
 // Wait waits until the process that Launch has started accepts connections and has loaded its data.
 func (s *Server) Wait() error {
-	s.mu.Lock()
-	p := s.process
-	s.mu.Unlock()
-	if p == nil {
-		return errors.New("redistest: no process was launched")
+	err := s.Process.Wait(startLimit, func() bool { return strings.Contains(s.Output(), s.ready) })
+	if errors.Is(err, process.ErrEnded) && strings.Contains(s.Output(), "Address already in use") {
+		return errPortTaken
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	err := p.wait(ctx)
 	if err != nil {
-		s.Kill()
+		return fmt.Errorf("redistest: %w", err)
 	}
-	return err
+	return nil
 }
 
 // Close ends the process and its clients and removes its directory.
@@ -278,40 +259,4 @@ func (s *Server) Close() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (s *Server) signal(sig syscall.Signal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != nil {
-		s.process.signal(sig)
-	}
-}
-
-// start runs redis-server on a thread that lives as long as the process: the kernel takes the end of that thread for the
-// death of the parent.
-func start(args []string, clock *clockjump.Clock, ready string) (*process, error) {
-	p := &process{sign: []byte(ready), ready: make(chan struct{}), done: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.done)
-		cmd := exec.Command("redis-server", args...)
-		cmd.Stdout, cmd.Stderr = p, p
-		cmd.SysProcAttr = attributes()
-		if clock != nil {
-			cmd.Env = append(cmd.Environ(), clock.Env()...)
-		}
-		err := cmd.Start()
-		p.command = cmd
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // says how it was killed
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return p, nil
 }

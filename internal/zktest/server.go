@@ -3,8 +3,6 @@
 package zktest
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
+
+	"github.com/go-singleton/singleton/internal/process"
 )
 
 const (
@@ -31,26 +28,13 @@ const (
 	Tick = 100 * time.Millisecond
 )
 
-var errEnded = errors.New("zktest: the server ended at once")
-
 // Server is a ZooKeeper process. Its methods are safe for concurrent use, but those that start and end the process are
 // meant for one goroutine at a time.
 type Server struct {
-	dir    string
-	port   int
-	member string // the lines that make it a member of an ensemble
+	process.Process
 
-	mu      sync.Mutex
-	process *process // nil when none runs
-}
-
-// process is a running server and what it has said.
-type process struct {
-	command *exec.Cmd
-	done    chan struct{} // closed when it has ended
-
-	mu   sync.Mutex
-	said bytes.Buffer
+	dir  string
+	port int
 }
 
 // New starts a server on its own and waits until it serves; Close ends it.
@@ -68,7 +52,7 @@ func New() (*Server, error) {
 			return s, nil
 		}
 		_ = s.Close()
-		if !errors.Is(err, errEnded) { // somebody has taken the port
+		if !errors.Is(err, process.ErrEnded) { // somebody has taken the port
 			return nil, err
 		}
 	}
@@ -86,13 +70,14 @@ func installed() error {
 	return nil
 }
 
-// newServer makes a directory for a server; id is 0 for one on its own.
+// newServer makes a directory for a server; id is 0 for one on its own, member has the lines that make it a member of an
+// ensemble.
 func newServer(id, port int, member string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "zktest-")
 	if err != nil {
 		return nil, fmt.Errorf("zktest: %w", err)
 	}
-	s := &Server{dir: dir, port: port, member: member}
+	s := &Server{dir: dir, port: port}
 	config := "tickTime=" + strconv.FormatInt(Tick.Milliseconds(), 10) + `
 initLimit=50
 syncLimit=10
@@ -130,24 +115,6 @@ func (s *Server) configFile() string { return filepath.Join(s.dir, "zoo.cfg") }
 // Addr returns the host and port for clients.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Stop freezes the process (SIGSTOP): connections are still accepted by the kernel, and nothing is answered.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
-
-// Cont thaws the process (SIGCONT).
-func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
-
-// Kill ends the process as a crash does (SIGKILL) and waits until it is gone.
-func (s *Server) Kill() {
-	s.signal(syscall.SIGKILL)
-	s.mu.Lock()
-	p := s.process
-	s.process = nil
-	s.mu.Unlock()
-	if p != nil {
-		<-p.done
-	}
-}
-
 // Restart kills the process, starts another with the same ports and data, and waits until it serves.
 func (s *Server) Restart() error {
 	if err := s.Launch(); err != nil {
@@ -167,36 +134,23 @@ func (s *Server) RestartEmpty() error {
 
 // Launch is Restart without the waiting; Wait waits.
 func (s *Server) Launch() error {
-	s.Kill()
-	p, err := start(s.configFile())
+	err := s.Process.Launch(process.Command{Args: []string{
+		"java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+		"-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false",
+		// An election that waits for a member that is cut off waits a second, not up to a minute.
+		"-Dzookeeper.fastleader.maxNotificationInterval=1000", "-Dzookeeper.cnxTimeout=500", "-cp", jar,
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", s.configFile(),
+	}})
 	if err != nil {
 		return fmt.Errorf("zktest: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.process = p
 	return nil
 }
 
 // Wait waits until the process that Launch has started serves.
 func (s *Server) Wait() error {
-	s.mu.Lock()
-	p := s.process
-	s.mu.Unlock()
-	if p == nil {
-		return errors.New("zktest: no process was launched")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	for s.Mode() == "" {
-		select {
-		case <-ctx.Done():
-			s.Kill()
-			return fmt.Errorf("zktest: the server is not ready in time: %w\n%s", ctx.Err(), p.log())
-		case <-p.done:
-			return fmt.Errorf("%w: %v\n%s", errEnded, p.command.ProcessState, p.log())
-		case <-time.After(20 * time.Millisecond):
-		}
+	if err := s.Process.Wait(startLimit, func() bool { return s.Mode() != "" }); err != nil {
+		return fmt.Errorf("zktest: %w", err)
 	}
 	return nil
 }
@@ -235,55 +189,4 @@ func (s *Server) Ask(command string) string {
 func (s *Server) Close() error {
 	s.Kill()
 	return os.RemoveAll(s.dir)
-}
-
-// signal does nothing to a process that has ended: its id may be another's by now.
-func (s *Server) signal(sig syscall.Signal) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process != nil {
-		_ = s.process.command.Process.Signal(sig)
-	}
-}
-
-// start runs java on a thread that lives as long as the process: the kernel takes the end of that thread for the death of
-// the parent.
-func start(config string) (*process, error) {
-	p := &process{done: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.done)
-		cmd := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
-			"-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false",
-			// An election that waits for a member that is cut off waits a second, not up to a minute.
-			"-Dzookeeper.fastleader.maxNotificationInterval=1000", "-Dzookeeper.cnxTimeout=500", "-cp", jar,
-			"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
-		cmd.Stdout, cmd.Stderr = p, p
-		cmd.SysProcAttr = attributes()
-		err := cmd.Start()
-		p.command = cmd
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // says how it was killed
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// Write takes what the process says.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said.Write(b)
-}
-
-func (p *process) log() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said.String()
 }

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package zktest
+package process
 
 import "syscall"
 
