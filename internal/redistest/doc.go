@@ -4,6 +4,7 @@
 // A Server listens on loopback only, in a directory of its own, on a port below the range that the kernel hands out by
 // itself, so that packages tested in parallel do not meet. On Linux the kernel kills it when the process that started it
 // dies. Sentinels and Cluster are several of them as production has them, with timeouts of a second or two, so that a
-// failover takes three. A Clock of internal/clockjump lets a server's time jump. An Authority makes the certificates of servers that speak TLS. A Proxy forwards connections and
-// loses, holds, delays or cuts what they carry, in either direction.
+// failover takes three. Nodes are several that know nothing of each other. An Authority makes the certificates of servers
+// that speak TLS. A Proxy forwards connections and loses, holds, delays or cuts what they carry, in either direction. A
+// Clock of internal/clockjump lets the time of one server jump.
 package redistest

@@ -46,6 +46,12 @@ func StartCluster(t testing.TB, opts ...Option) *Cluster {
 	return started(t, NewCluster, opts)
 }
 
+// StartNodes starts n independent servers that end with the test.
+func StartNodes(t testing.TB, n int, opts ...Option) *Nodes {
+	t.Helper()
+	return started(t, func(cfg Config) (*Nodes, error) { return NewNodes(n, cfg) }, opts)
+}
+
 func started[T io.Closer](t testing.TB, start func(Config) (T, error), opts []Option) T {
 	t.Helper()
 	var cfg Config
