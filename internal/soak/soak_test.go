@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/internal/program"
+	"github.com/go-singleton/singleton/internal/tally"
 	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store/redisstore"
@@ -180,16 +181,16 @@ func TestSoak(t *testing.T) {
 			v := g.run(func(ctx context.Context) { s.fault(g, ctx) })
 			t.Log(v)
 			if len(g.afterLease) > 0 {
-				t.Logf("new leader after the lease's end: median %v of %d", median(g.afterLease), len(g.afterLease))
+				t.Logf("new leader after the lease's end: median %v of %d", tally.Median(g.afterLease), len(g.afterLease))
 			}
-			if len(v.doubled) > 0 {
-				t.Errorf("doubled without an interruption: %v", v.doubled)
+			if len(v.Doubled) > 0 {
+				t.Errorf("doubled without an interruption: %v", v.Doubled)
 			}
-			if !s.forget && len(v.missing) > 0 {
-				t.Errorf("missing: %v", v.missing)
+			if !s.forget && len(v.Missing) > 0 {
+				t.Errorf("missing: %v", v.Missing)
 			}
-			if !s.forget && len(v.unaccounted) > 0 {
-				t.Errorf("not in the history: %v", v.unaccounted)
+			if !s.forget && len(v.Unaccounted) > 0 {
+				t.Errorf("not in the history: %v", v.Unaccounted)
 			}
 			if t.Failed() {
 				g.keepLogs()
@@ -199,17 +200,17 @@ func TestSoak(t *testing.T) {
 }
 
 // run lets faults happen until the time is over, lets the group settle, ends it politely, and counts.
-func (g *group) run(fault func(context.Context)) verdict {
+func (g *group) run(fault func(context.Context)) tally.Verdict {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), *length+3*time.Minute)
 	defer cancel()
-	said := &chronicle{accounted: map[int64]bool{}, interrupted: map[int64]bool{}, skipped: map[string]int{}}
+	said := &tally.Chronicle{}
 	gathering, stopGathering := context.WithCancel(ctx)
 	gathered := make(chan struct{})
 	go func() {
 		defer close(gathered)
 		for pause(gathering, time.Second) {
-			_ = said.gather(gathering, g.inspect) // a store that does not answer is what the scenario is about
+			_ = said.Gather(gathering, g.inspect, "tick") // a store that does not answer is what the scenario is about
 		}
 	}()
 
@@ -226,13 +227,16 @@ func (g *group) run(fault func(context.Context)) verdict {
 	}
 	stopGathering()
 	<-gathered
-	if err := said.gather(ctx, g.inspect); err != nil {
+	if err := said.Gather(ctx, g.inspect, "tick"); err != nil {
 		g.t.Error(err)
 	}
-	effects := readEffects(g.t, g.file)
-	g.t.Logf("%d faults; skipped: %v", faults, said.skipped)
+	effects, err := tally.Read(g.file)
+	if err != nil {
+		g.t.Error(err)
+	}
+	g.t.Logf("%d faults; skipped: %s", faults, said.Skipped())
 	g.measureTerms(effects)
-	return judge(effects, said)
+	return tally.Judge(effects, said)
 }
 
 // awaitEffects waits for the first line of the job.
@@ -248,17 +252,17 @@ func (g *group) awaitEffects(ctx context.Context) {
 }
 
 // measureTerms reports how late the first tick after each SIGTERM was.
-func (g *group) measureTerms(effects []effect) {
+func (g *group) measureTerms(effects []tally.Effect) {
 	for _, at := range g.terms {
 		for _, e := range effects {
-			if due := time.Unix(e.tick, 0); due.After(at) {
-				g.afterTerm = append(g.afterTerm, e.at.Sub(due))
+			if due := time.Unix(e.Tick, 0); due.After(at) {
+				g.afterTerm = append(g.afterTerm, e.At.Sub(due))
 				break
 			}
 		}
 	}
 	if len(g.afterTerm) > 0 {
-		g.t.Logf("first tick after SIGTERM: late by median %v of %d", median(g.afterTerm), len(g.afterTerm))
+		g.t.Logf("first tick after SIGTERM: late by median %v of %d", tally.Median(g.afterTerm), len(g.afterTerm))
 	}
 }
 
