@@ -44,21 +44,3 @@ func reflectedMethods(t *testing.T, program string) []string {
 	}
 	return found
 }
-
-// TestNothingButItsStoreLinksZooKeeper looks at the packages that a program on Redis imports.
-func TestNothingButItsStoreLinksZooKeeper(t *testing.T) {
-	list := func(packages ...string) string {
-		out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, packages...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return string(out)
-	}
-	const client = "github.com/go-zookeeper/zk"
-	if deps := list("./store/redisstore", "./store/memstore", "./election", "./schedule", "./scheduler"); strings.Contains(deps, client) {
-		t.Error("a program on Redis links the client of ZooKeeper")
-	}
-	if !strings.Contains(list("./store/zkstore"), client) {
-		t.Error("the list does not show the client where it is")
-	}
-}
