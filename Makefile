@@ -99,9 +99,9 @@ FOR ?= 5m
 SEEDS ?= 200
 FIRST ?= 1
 
-ON ?= one
+ON ?= redis
 
-soak: setup ## real processes on a real Redis under six kinds of faults, FOR (5m) each, ON one Redis, sentinels or cluster
+soak: setup ## real processes on a real store under six kinds of faults, FOR (5m) each, ON redis, sentinels, cluster or zookeeper
 	@go test ./internal/soak -v -for $(FOR) -on $(ON) -parallel 2 -timeout 6h
 
 sim: ## ten virtual minutes of random faults for each of SEEDS (200) seeds from FIRST (1), in virtual time

@@ -1,3 +1,5 @@
+//go:build unix
+
 package soak
 
 import (
@@ -31,7 +33,7 @@ func launch(t *testing.T, binary, name string, args ...string) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	r.cmd.SysProcAttr = attributes()
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +42,7 @@ func launch(t *testing.T, binary, name string, args ...string) *replica {
 		r.read(logs)
 		_ = r.cmd.Wait()
 	}()
+	t.Cleanup(r.kill)
 	return r
 }
 
@@ -80,7 +83,7 @@ func (r *replica) logs() string {
 
 func (r *replica) signal(sig syscall.Signal) { _ = r.cmd.Process.Signal(sig) }
 
-// kill ends the replica as a crash does.
+// kill ends the replica as a crash does; it may have ended.
 func (r *replica) kill() {
 	r.signal(syscall.SIGKILL)
 	<-r.done

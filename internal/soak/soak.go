@@ -1,0 +1,51 @@
+//go:build unix
+
+package soak
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/tally"
+)
+
+// Run has three replicas of the program binary live through each kind of fault for length, on a store of its own each
+// time, and fails the test for a tick that was lost, that ran twice without an interruption, or of which nothing is
+// recorded.
+func Run(t *testing.T, binary string, length time.Duration, start func(*testing.T) Servers) {
+	for i, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			soak(t, binary, length, start, faults[i:i+1])
+		})
+	}
+}
+
+// RunInTurn is Run with the kinds of faults in turn, on one store, but for the loss of data.
+func RunInTurn(t *testing.T, binary string, length time.Duration, start func(*testing.T) Servers) {
+	soak(t, binary, length, start, slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return f.empty }))
+}
+
+func soak(t *testing.T, binary string, length time.Duration, start func(*testing.T) Servers, faults []fault) {
+	servers := start(t)
+	g := newGroup(t, binary, servers)
+	v := g.run(length, faults)
+	t.Log(v)
+	if len(g.afterLease) > 0 {
+		t.Logf("new leader after the lease's end: median %v of %d", tally.Median(g.afterLease), len(g.afterLease))
+	}
+	forgotten := faults[0].empty && servers.Forgets
+	if len(v.Doubled) > 0 {
+		t.Errorf("doubled without an interruption: %v", v.Doubled)
+	}
+	if !forgotten && len(v.Missing) > 0 {
+		t.Errorf("missing: %v", v.Missing)
+	}
+	if !forgotten && len(v.Unaccounted) > 0 {
+		t.Errorf("not in the history: %v", v.Unaccounted)
+	}
+	if t.Failed() {
+		g.keepLogs()
+	}
+}
