@@ -54,15 +54,16 @@ func newProgram(t *testing.T, packages ...string) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := "package main\n"
+	var source strings.Builder
+	source.WriteString("package main\n")
 	for _, name := range packages {
-		source += "\nimport _ \"" + module + "/" + name + "\"\n"
+		source.WriteString("\nimport _ \"" + module + "/" + name + "\"\n")
 	}
 	p := program{t, t.TempDir()}
 	for name, text := range map[string]string{
 		"go.mod":  "module example.org/program\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + here + "\n",
 		"go.sum":  string(sums),
-		"main.go": source + "\nfunc main() {}\n",
+		"main.go": source.String() + "\nfunc main() {}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
