@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,7 +96,7 @@ func TestFilesOfAStoreAreLookedAtFirst(t *testing.T) {
 		"redis+sentinel://h/main?sentinel_password_file=" + dir + "/none":                "sentinel_password_file: open",
 		"redis+cluster://h?password_file=" + write(t, "long", strings.Repeat("x", 5000)): "more than a password",
 	} {
-		_, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		_, err := opens(url)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want it to say %q", url, err, want)
 			continue
@@ -114,7 +113,7 @@ func reach(t *testing.T, st *opened) error {
 
 func openURL(t *testing.T, url string) *opened {
 	t.Helper()
-	st, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+	st, err := opens(url)
 	if err != nil {
 		t.Fatal(err)
 	}

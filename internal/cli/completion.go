@@ -104,7 +104,7 @@ func (a *app) completeGroups(cmd *cobra.Command, _ []string, _ string) ([]string
 	if a.applyEnvironment(cmd) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	st, err := open(a.choose(*cmd.Flag("store").Value.(*place)), slog.New(slog.DiscardHandler))
+	st, err := a.open(a.choose(*cmd.Flag("store").Value.(*place)), 0, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -105,7 +105,7 @@ func (a *app) cron(cmd *cobra.Command, f *cronFlags, path string) error {
 	}
 	log, flush := f.unblocked(a.stderr)
 	defer flush()
-	st, err := openFor(a.choose(f.store), f.lease, log)
+	st, err := a.open(a.choose(f.store), f.lease, log)
 	if err != nil {
 		return err
 	}

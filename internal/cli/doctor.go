@@ -83,7 +83,7 @@ Exit code 1 says that a check has failed; warnings do not change it.`,
 
 // examine asks the store. That it does not answer is a finding, too.
 func (a *app) examine(ctx context.Context, t target, lease time.Duration) (examination, error) {
-	st, err := open(a.choose(t.store), slog.New(slog.DiscardHandler)) // what matters is in the error
+	st, err := a.open(a.choose(t.store), 0, slog.New(slog.DiscardHandler)) // what matters is in the error
 	if err != nil {
 		return examination{}, err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		syscall.Exit(procgroup.Guard()) // at once, and not a second later, as os.Exit does with the race detector
 	}
 	if filepath.Base(os.Args[0]) == "singleton" {
-		os.Exit(Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, nil))
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // else processes inherit that it is ignored, under nohup
 	goleak.VerifyTestMain(m)
@@ -53,6 +54,11 @@ func call(t *testing.T, env map[string]string, args ...string) result {
 	return callWith(t, "", env, args...)
 }
 
+// opens opens a store as the commands do.
+func opens(url string) (*opened, error) {
+	return (&app{openers: builtIn}).open(place{url, "--store"}, 0, slog.New(slog.DiscardHandler))
+}
+
 // callWith is call with something to read on standard input.
 func callWith(t *testing.T, stdin string, env map[string]string, args ...string) result {
 	t.Helper()
@@ -63,9 +69,10 @@ func callWith(t *testing.T, stdin string, env map[string]string, args ...string)
 	var stdout, stderr bytes.Buffer
 	a := &app{
 		stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr,
-		now:    func() time.Time { return noon },
-		local:  berlin,
-		lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		now:     func() time.Time { return noon },
+		local:   berlin,
+		openers: builtIn,
+		lookup:  func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		environ: func() (all []string) {
 			for name, value := range env {
 				all = append(all, name+"="+value)

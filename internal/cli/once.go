@@ -93,7 +93,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, argv []string) error {
 	}
 	log, flush := f.unblocked(a.stderr)
 	defer flush()
-	st, err := openFor(a.choose(f.store), scheduler.OnceLease, log)
+	st, err := a.open(a.choose(f.store), scheduler.OnceLease, log)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/memstore"
 	"github.com/go-singleton/singleton/store/redisstore"
-	"github.com/go-singleton/singleton/store/zkstore"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -29,33 +28,48 @@ type opened struct {
 	from   string            // who named it
 }
 
-// open opens a store; it asks nobody, and reads the files that the URL names. Its errors are about the URL and those files,
-// and never show a password.
-func open(p place, log *slog.Logger) (*opened, error) { return openFor(p, 0, log) }
+// Opener opens a store by its URL, and asks nobody. The lease is how long those are that will be asked for, 0 the usual one.
+// The name is the URL without password and options. Errors are about the URL and the files that it names, say what is
+// wanted, and never show a password.
+type Opener func(url string, lease time.Duration, log *slog.Logger) (st store.Store, name string, err error)
 
-// openFor opens a store for leases of that length; 0 is the usual one.
-func openFor(p place, lease time.Duration, log *slog.Logger) (*opened, error) {
+// Openers are the openers of the stores that are neither a Redis nor memory, by the scheme of their URLs: what stands before
+// "://".
+type Openers map[string]Opener
+
+// elsewhere says where to get the program for the URLs that this one does not know.
+var elsewhere = map[string]string{"etcd": etcdProgram, "etcds": etcdProgram}
+
+const etcdProgram = "singleton-etcd, which has the same commands: " +
+	"go install github.com/go-singleton/singleton/store/etcdstore/cmd/singleton-etcd@latest"
+
+// open opens a store; it asks nobody, and reads the files that the URL names. Its errors are about the URL and those files,
+// and never show a password. A lease of 0 is the usual one.
+func (a *app) open(p place, lease time.Duration, log *slog.Logger) (*opened, error) {
 	if p.url == memoryStore || p.url == memoryStore+"//" {
 		return &opened{Store: memstore.New(), alone: true, name: memoryStore, from: p.from}, nil
 	}
-	if strings.HasPrefix(p.url, zookeeperScheme) {
-		c, name, err := parseZooKeeper(p.url, lease)
+	scheme, _, _ := strings.Cut(p.url, "://")
+	if open, ok := a.openers[scheme]; ok {
+		st, name, err := open(p.url, lease, log)
 		if err != nil {
 			return nil, usagef("%s: %w", p.from, err)
 		}
-		c.Logger = log
-		return &opened{Store: zkstore.New(c), name: name, from: p.from}, nil
+		return &opened{Store: st, name: name, from: p.from}, nil
 	}
-	a, err := parseStore(p.url)
+	if program, ok := elsewhere[scheme]; ok {
+		return nil, usagef("%s: stores of the kind %q are for %s", p.from, scheme+"://", program)
+	}
+	where, err := parseStore(p.url)
 	if err != nil {
 		return nil, usagef("%s: %w", p.from, err)
 	}
 	redis.SetLogger(clientLog{log}) // of the whole process: that is for a program to do, not for a library
-	st, client, err := a.open(log)
+	st, client, err := where.open(log)
 	if err != nil {
 		return nil, usagef("%s: the store's URL: %w", p.from, err)
 	}
-	return &opened{Store: st, redis: st, client: client, name: a.name, from: p.from}, nil
+	return &opened{Store: st, redis: st, client: client, name: where.name, from: p.from}, nil
 }
 
 // Close closes all connections.

@@ -4,6 +4,10 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/store"
+	"github.com/go-singleton/singleton/store/memstore"
 )
 
 func TestStoresOpenWithoutAsking(t *testing.T) {
@@ -18,7 +22,7 @@ func TestStoresOpenWithoutAsking(t *testing.T) {
 		"unix://u:" + canary + "@/run/redis.sock?db=2":                  "unix://u:xxxxx@/run/redis.sock",
 		"unix:///run/redis.sock":                                        "unix:///run/redis.sock",
 	} {
-		st, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		st, err := opens(url)
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
 			continue
@@ -59,7 +63,7 @@ func TestSEC7BadStoreURLsAreNotRepeated(t *testing.T) {
 		"redis://u:" + canary + "@a,b:1",
 		"redis://u:" + canary + "@a:1,b:2",
 	} {
-		_, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		_, err := opens(url)
 		if err == nil {
 			t.Errorf("%s is accepted", url)
 			continue
@@ -74,5 +78,26 @@ func TestSEC7BadStoreURLsAreNotRepeated(t *testing.T) {
 			call(t, map[string]string{"SINGLETON_STORE": url}, command, "--group", "g")
 		}
 		call(t, nil, "cron", "--group", "g", "--store", url, write(t, "jobs.cron", "@daily true\n"))
+	}
+}
+
+// TestURLsOfOtherPrograms asks for a store that another program knows, which adds its opener to the same commands.
+func TestURLsOfOtherPrograms(t *testing.T) {
+	for _, url := range []string{"etcd://u:" + canary + "@h1,h2", "etcds://h"} {
+		r := call(t, nil, "status", "--group", "g", "--store", url)
+		scheme, _, _ := strings.Cut(url, "://")
+		r.want(t, exitUsage, "", "singleton: status: --store: stores of the kind \""+scheme+"://\" are for singleton-etcd, which has the "+
+			"same commands: go install github.com/go-singleton/singleton/store/etcdstore/cmd/singleton-etcd@latest; "+
+			"see singleton status --help\n")
+	}
+	var asked string
+	a := &app{openers: Openers{"etcd": func(url string, lease time.Duration, _ *slog.Logger) (store.Store, string, error) {
+		asked = url + " " + lease.String()
+		return memstore.New(), "etcd://u:xxxxx@h", nil
+	}}}
+	url := "etcd://u:" + canary + "@h"
+	st, err := a.open(place{url, "--store"}, time.Second, slog.New(slog.DiscardHandler))
+	if err != nil || asked != url+" 1s" || st.name != "etcd://u:xxxxx@h" || st.alone {
+		t.Errorf("asked for %q, got %+v, %v", asked, st, err)
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"maps"
 	"os"
 	"time"
 	_ "time/tzdata" // machines without a zone database still know CRON_TZ
@@ -21,11 +22,16 @@ type app struct {
 	lookup         func(name string) (string, bool)
 	environ        func() []string
 	terminal       bool // people read stdout as it comes
+	openers        Openers
 }
 
+// builtIn are the openers that every program has.
+var builtIn = Openers{"zk": openZooKeeper}
+
 // Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
-// ctx does. This program starts itself as the guardian of its commands, see package procgroup.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// ctx does. This program starts itself as the guardian of its commands, see package procgroup. more are the stores that it
+// knows besides.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer, more Openers) int {
 	if len(args) == 1 && args[0] == procgroup.GuardianWord {
 		return procgroup.Guard()
 	}
@@ -33,7 +39,9 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		stdin: os.Stdin, stdout: stdout, stderr: stderr,
 		now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv, environ: os.Environ,
 		terminal: isTerminal(stdout),
+		openers:  maps.Clone(builtIn),
 	}
+	maps.Copy(a.openers, more)
 	return a.run(ctx, args)
 }
 

@@ -83,7 +83,7 @@ func (a *app) runWhileLeading(cmd *cobra.Command, f *runFlags, argv []string) er
 	}
 	log, flush := f.unblocked(a.stderr)
 	defer flush()
-	st, err := openFor(a.choose(f.store), f.lease, log)
+	st, err := a.open(a.choose(f.store), f.lease, log)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (a *app) inspect(ctx context.Context, t *target, author string) (*opened, *
 	if err := t.check(); err != nil {
 		return nil, nil, err
 	}
-	st, err := open(a.choose(t.store), slog.New(slog.DiscardHandler)) // what matters is in the error
+	st, err := a.open(a.choose(t.store), 0, slog.New(slog.DiscardHandler)) // what matters is in the error
 	if err != nil {
 		return nil, nil, err
 	}

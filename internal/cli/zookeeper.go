@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"log/slog"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/zkstore"
 )
 
@@ -13,6 +15,16 @@ const (
 	zookeeperScheme = "zk://"
 	wantZooKeeper   = "want zk://[user:password@]host[:port][,host...][/chroot][?session=15s]"
 )
+
+// openZooKeeper is the Opener of "zk".
+func openZooKeeper(url string, lease time.Duration, log *slog.Logger) (store.Store, string, error) {
+	c, name, err := parseZooKeeper(url, lease)
+	if err != nil {
+		return nil, "", err
+	}
+	c.Logger = log
+	return zkstore.New(c), name, nil
+}
 
 // parseZooKeeper reads the URL of a ZooKeeper ensemble, and asks nobody. The session lasts for lease where the URL does
 // not say, so that leadership outlives a crash by no more. Its errors repeat no part of the URL that could be a password.

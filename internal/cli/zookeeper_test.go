@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +27,7 @@ func TestURLsOfZooKeeper(t *testing.T) {
 			c.SessionTimeout != want.session || c.User != "" && c.Password != canary {
 			t.Errorf("%s: %s, %+v", url, name, c)
 		}
-		st, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		st, err := opens(url)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +44,7 @@ func TestSEC7BadURLsOfZooKeeperAreNotRepeated(t *testing.T) {
 		"zk://u:" + canary + "@h?password=" + canary, "zk://u:" + canary + "@h?session=" + canary, "zk://u:" + canary + "@h?session=1ms",
 		"zk://u:" + canary + "@h?session=-1s", "zk://u:" + canary + "@h#x", "zk://h?session=1s&session=2s",
 	} {
-		_, err := open(place{url, "--store"}, slog.New(slog.DiscardHandler))
+		_, err := opens(url)
 		if err == nil {
 			t.Errorf("%s is accepted", url)
 			continue
