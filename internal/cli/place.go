@@ -70,24 +70,16 @@ func (o *opened) explain(err error) error {
 	if strings.HasPrefix(o.name, "rediss") {
 		secure = ", does it speak TLS"
 	}
-	_, network := errors.AsType[net.Error](err)
+	network, isNetwork := errors.AsType[net.Error](err) // the first: what a client has met may stand before the end of its time
 	text := which + ": " + said
 	switch {
 	case errors.Is(err, store.ErrPermanent):
 		text = which + " cannot be used: " + said // and what to do
-	case timedOut(err):
+	case isNetwork && network.Timeout():
 		text = fmt.Sprintf("%s does not answer in time; is it overloaded%s, or the network cut?", which, secure)
-	case network, errors.Is(err, io.EOF):
-		text = fmt.Sprintf("%s cannot be asked: %s; is it running%s, and the URL right?", which, said, secure)
+	case isNetwork, errors.Is(err, io.EOF):
+		text = fmt.Sprintf("%s cannot be asked: %s; is it running%s, and the URL right?", which,
+			strings.TrimSuffix(said, ": "+context.DeadlineExceeded.Error()), secure)
 	}
 	return &storeError{text, err}
-}
-
-// timedOut reports whether the time was over before there was an answer.
-func timedOut(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return true
-	}
-	n, ok := errors.AsType[net.Error](err)
-	return ok && n.Timeout()
 }

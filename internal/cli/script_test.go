@@ -14,8 +14,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/zktest"
 	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
+	"github.com/go-singleton/singleton/store/zkstore"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -23,6 +26,40 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 // TestScripts runs the scripts of testdata/script, one for each command: its help, its --json and its errors, word for word.
 // After a change that is meant, run it with -update and look at what differs.
 func TestScripts(t *testing.T) {
+	runScripts(t, testscript.Params{Dir: scripts, UpdateScripts: *update}, startRedis)
+}
+
+// TestScriptsOnZooKeeper runs those that ask for a store, whichever it is.
+func TestScriptsOnZooKeeper(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join(scripts, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, name := range all {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\nstore\n") {
+			files = append(files, name)
+		}
+	}
+	if len(files) < 8 {
+		t.Fatalf("only %q ask for a store", files)
+	}
+	server := zktest.Start(t)
+	runScripts(t, testscript.Params{Files: files}, func(ts *testscript.TestScript, _ bool, _ []string) {
+		c := zkstore.Config{Servers: []string{server.Addr()}, Chroot: "/" + filepath.Base(ts.Getenv("WORK"))}
+		ts.Setenv("SINGLETON_STORE", "zk://"+server.Addr()+c.Chroot)
+		found(ts, zkstore.New(c))
+	})
+}
+
+const scripts = "testdata/script"
+
+// runScripts runs scripts. Their command "store" starts the store that their commands use from then on, and "redis" a Redis.
+func runScripts(t *testing.T, params testscript.Params, start func(*testscript.TestScript, bool, []string)) {
 	program := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -31,22 +68,20 @@ func TestScripts(t *testing.T) {
 	if err := os.Symlink(self, filepath.Join(program, "singleton")); err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
-		RequireExplicitExec: true,
-		UpdateScripts:       *update,
-		Setup: func(env *testscript.Env) error {
-			env.Vars = append(env.Vars,
-				"PATH="+program+string(os.PathListSeparator)+os.Getenv("PATH"), "TZ=Europe/Berlin", "SINGLETON_AUTHOR=ann@laptop")
-			return nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"redis":  startRedis,
-			"await":  await,
-			"stable": stable,
-			"exits":  exits,
-		},
-	})
+	params.RequireExplicitExec = true
+	params.Setup = func(env *testscript.Env) error {
+		env.Vars = append(env.Vars,
+			"PATH="+program+string(os.PathListSeparator)+os.Getenv("PATH"), "TZ=Europe/Berlin", "SINGLETON_AUTHOR=ann@laptop")
+		return nil
+	}
+	params.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"store":  start,
+		"redis":  startRedis,
+		"await":  await,
+		"stable": stable,
+		"exits":  exits,
+	}
+	testscript.Run(t, params)
 }
 
 // TestEveryCommandHasAScript keeps the scripts complete.
@@ -63,14 +98,17 @@ func TestEveryCommandHasAScript(t *testing.T) {
 	}
 }
 
-// startRedis starts a server that ends with the script, and has the commands use it. The group "g" has a ledger, so that its
-// first leader does not wait for those who remember one.
+// startRedis starts a server that ends with the script.
 func startRedis(ts *testscript.TestScript, _ bool, _ []string) {
 	s, err := redistest.New(redistest.Config{})
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(s.Close()) })
 	ts.Setenv("SINGLETON_STORE", s.URL())
-	st := redisstore.New(s.Client(), nil)
+	found(ts, redisstore.New(s.Client(), nil))
+}
+
+// found gives the group "g" a ledger, so that its first leader does not wait for those who remember one, and closes st.
+func found(ts *testscript.TestScript, st store.Store) {
 	ts.Check(errors.Join(scheduler.Create(context.Background(), st, "g"), st.Close()))
 }
 
