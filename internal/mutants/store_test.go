@@ -248,11 +248,12 @@ var redisStoreMutants = []mutant{
 		killer: wire,
 	},
 	{
-		name: "redis-hint-not-heard-again", rule: "a subscription that breaks is made again",
-		file:   "store/redisstore/watch.go",
+		name: "hub-hint-not-heard-again", rule: "a subscription that breaks is made again",
+		file:   "internal/hub/hub.go",
 		old:    "\t\tif h.finished() {\n\t\t\treturn\n",
 		new:    "\t\tif h.finished() || heard {\n\t\t\treturn\n",
-		killer: wire,
+		killer: test("./internal/hub", "TestABrokenConnectionStandsAgainAndSaysSo"),
+		quick:  true,
 	},
 	{
 		name: "redis-session-not-renewed", rule: "Renew extends lease and session in one step",

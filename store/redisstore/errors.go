@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -91,7 +90,7 @@ func classify(text string) (class, string) {
 // ends the spell.
 func (s *Store) judge(ctx context.Context, method string, err error) error {
 	if err == nil {
-		s.spell(method, "")
+		s.spells.End(method)
 		return nil
 	}
 	if errors.Is(err, store.ErrPermanent) {
@@ -106,23 +105,9 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 	case permanent:
 		return store.Permanent(remedy, err)
 	case alarming:
-		if s.spell(method, remedy) {
-			s.log.ErrorContext(ctx, "the store cannot keep what it is given; it is asked again",
-				slog.Any("error", err), slog.String("remedy", remedy))
-		}
+		s.spells.Alarm(ctx, s.log, method, err, remedy)
 	}
 	return err
-}
-
-// spell notes which alarm a method is in, none being "", and tells whether it is a new one.
-func (s *Store) spell(method, alarm string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.spells[method] == alarm {
-		return false
-	}
-	s.spells[method] = alarm
-	return true
 }
 
 // wrap names the method, and cuts off what a server repeats of the arguments: a nonce or a password may be among them.

@@ -2,8 +2,8 @@ package redisstore
 
 import "time"
 
-// Silence makes the hub of s ask for signs of life that often, instead of every 5 s.
-func Silence(s *Store, d time.Duration) { s.hub.silence = d }
+// Silence makes the subscription of s ask for signs of life that often, instead of every 5 s.
+func Silence(s *Store, d time.Duration) { s.silence = d }
 
 // Attempted returns the commands that Check tries, less those that make a connection.
 func Attempted() []string {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/go-singleton/singleton/internal/hub"
+	"github.com/go-singleton/singleton/internal/spell"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -24,6 +26,8 @@ type Options struct {
 	ReplicaTimeout time.Duration
 }
 
+var errClosed = store.Permanent("redisstore: the store has been closed: close it after everything that uses it", nil)
+
 // Store implements store.Store on one Redis primary. Its methods are safe for concurrent use.
 type Store struct {
 	connect  func(context.Context) servers // makes the connections of its own
@@ -32,15 +36,16 @@ type Store struct {
 	replicas replicas
 	problem  error         // of New's arguments; nil when there is none
 	slots    chan struct{} // one for each call over connections of our own; nil when there are none
-	hub      *hub
+	hub      *hub.Hub
+	silence  time.Duration // of a subscription; see the constant
+	spells   spell.Spells
 
 	mu      sync.Mutex
 	servers servers // nil until the first call
 	closed  bool
 	calls   sync.WaitGroup
-	waits   bool              // the server has been asked whether it can wait for replicas
-	refusal error             // and has said that it cannot
-	spells  map[string]string // by method: the error that has been logged and has not ended
+	waits   bool  // the server has been asked whether it can wait for replicas
+	refusal error // and has said that it cannot
 }
 
 var _ store.Store = (*Store)(nil)
@@ -66,7 +71,7 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 			return single{redis.NewClient(derive(o)), true}
 		}
 	case *redis.ClusterClient:
-		s.connect = func(context.Context) servers { return newCluster(c.Options(), s.hub.wake) }
+		s.connect = func(context.Context) servers { return newCluster(c.Options(), s.hub.Wake) }
 	case *redis.Ring:
 		s.problem = store.Permanent("redisstore: a *redis.Ring moves a group to another server when one does not answer, "+
 			"and its leases stay behind: give New a client of one server or of a cluster, or use NewFailover", nil)
@@ -95,7 +100,7 @@ func NewFailover(from *redis.FailoverOptions, opts *Options) *Store {
 	}
 	s.slots = make(chan struct{}, connections)
 	copied := *from
-	s.connect = func(context.Context) servers { return newSentinels(&copied, s.log, s.hub.wake) }
+	s.connect = func(context.Context) servers { return newSentinels(&copied, s.log, s.hub.Wake) }
 	return s
 }
 
@@ -110,8 +115,8 @@ func newStore(opts *Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{prefix: o.Prefix, log: o.Logger, spells: map[string]string{}}
-	s.hub = newHub(s)
+	s := &Store{prefix: o.Prefix, log: o.Logger, silence: silence}
+	s.hub = hub.New(s.hear)
 	s.problem = store.CheckName("prefix", o.Prefix)
 	var err error
 	if s.replicas, err = newReplicas(o); s.problem == nil {
@@ -132,7 +137,7 @@ func (s *Store) Close() error {
 	servers := s.servers
 	s.mu.Unlock()
 
-	s.hub.stop()
+	s.hub.Close()
 	if servers == nil {
 		return nil
 	}
@@ -151,7 +156,7 @@ func (s *Store) begin(ctx context.Context) (servers, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, store.Permanent("redisstore: the store has been closed: close it after everything that uses it", nil)
+		return nil, errClosed
 	}
 	if s.servers == nil {
 		s.servers = s.connect(ctx)

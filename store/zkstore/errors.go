@@ -38,11 +38,11 @@ var answers = []error{store.ErrLost, store.ErrNoLeader, store.ErrEnded, store.Er
 // ends the spell.
 func (s *Store) judge(ctx context.Context, method string, err error) error {
 	if err == nil {
-		s.spell(method, "")
+		s.spells.End(method)
 		return nil
 	}
 	if _, held := errors.AsType[*store.HeldError](err); held {
-		s.spell(method, "")
+		s.spells.End(method)
 		return err
 	}
 	for _, a := range answers {
@@ -60,23 +60,9 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 	case strings.Contains(err.Error(), unimplemented):
 		return store.Permanent(tooOld, err)
 	case strings.Contains(err.Error(), quotaExceeded):
-		if s.spell(method, quota) {
-			s.log.ErrorContext(ctx, "the store cannot keep what it is given; it is asked again",
-				slog.Any("error", err), slog.String("remedy", quota))
-		}
+		s.spells.Alarm(ctx, s.log, method, err, quota)
 	}
 	return err
-}
-
-// spell notes which alarm a method is in, none being "", and tells whether it is a new one.
-func (s *Store) spell(method, alarm string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.spells[method] == alarm {
-		return false
-	}
-	s.spells[method] = alarm
-	return true
 }
 
 // clientLog brings what the client says of its connections into the log.

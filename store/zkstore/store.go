@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/go-singleton/singleton/internal/hub"
+	"github.com/go-singleton/singleton/internal/spell"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -15,7 +17,8 @@ type Store struct {
 	cfg     Config
 	log     *slog.Logger
 	problem error // of New's argument; nil when there is none
-	hub     *hub
+	hub     *hub.Hub
+	spells  spell.Spells
 
 	ctx        context.Context // ends with the store
 	cancel     context.CancelFunc
@@ -26,7 +29,6 @@ type Store struct {
 	link   *link // nil until the first call
 	closed bool
 	groups map[string]*group
-	spells map[string]string // by method: the error that has been logged and has not ended
 }
 
 var _ store.Store = (*Store)(nil)
@@ -36,13 +38,13 @@ var _ store.Store = (*Store)(nil)
 func New(c Config) *Store {
 	c, problem := c.complete()
 	s := &Store{
-		cfg: c, log: c.Logger, problem: problem, due: make(chan struct{}, 1), groups: map[string]*group{}, spells: map[string]string{},
+		cfg: c, log: c.Logger, problem: problem, due: make(chan struct{}, 1), groups: map[string]*group{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.hub = newHub(s)
+	s.hub = hub.New(s.hear)
 	return s
 }
 
@@ -63,7 +65,7 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 
 	s.cancel()
-	s.hub.stop()
+	s.hub.Close()
 	if l != nil {
 		l.close(lapse)
 	}
