@@ -30,4 +30,11 @@ var zookeeperStoreMutants = []mutant{
 		new:    "case !errors.Is(err, zk.ErrNoNode):\n\t\t\treturn nil, err\n\t\tcase !start && r.ID == \"\":",
 		killer: test("./store/zkstore", "TestASilentlyOpenedSessionKeepsNothing"),
 	},
+	{
+		name: "zookeeper-renews-by-a-read", rule: "a lease is renewed by a write, which a server without a majority cannot acknowledge",
+		file:   "store/zkstore/leases.go",
+		old:    "stats, err := multi(ctx, l, parts...)\n\tif f, ok := errors.AsType[*failed](err); ok && (errors.Is(f, zk.ErrNoNode) || errors.Is(f, zk.ErrBadVersion)) {\n\t\tswitch",
+		new:    "_, stat, err := get(ctx, l, s.sessionPath(g.name, lease.Replica))\n\tstats := []*zk.Stat{nil, nil, stat}\n\tif f, ok := errors.AsType[*failed](err); ok && (errors.Is(f, zk.ErrNoNode) || errors.Is(f, zk.ErrBadVersion)) {\n\t\tswitch",
+		killer: test("./store/zkstore", "TestE2ServerThatOnlyReadsRenewsNothing"),
+	},
 }

@@ -3,6 +3,7 @@ package zkstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -302,5 +303,33 @@ func TestS1AndS2EachTickOfAnEverySecondJobRunsOnce(t *testing.T) {
 		if ran[tick] != 1 {
 			t.Errorf("%v ran %d times", tick, ran[tick])
 		}
+	}
+}
+
+// TestE2ServerThatOnlyReadsRenewsNothing cuts a member off from the others. For a while it goes on to answer what it has
+// been told, as long as nothing is to be changed.
+func TestE2ServerThatOnlyReadsRenewsNothing(t *testing.T) {
+	g := newGroup(t)
+	i := slices.IndexFunc(g.ensemble.Servers, func(s *zktest.Server) bool { return s.Mode() == "follower" })
+	cut := g.ensemble.Servers[i]
+	within := func(d time.Duration, do func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		defer cancel()
+		return do(ctx)
+	}
+	for reads := false; !reads; g.whole() { // it may have given up by the time that it is asked
+		s := open(t, zkstore.Config{Servers: []string{cut.Addr()}, Chroot: g.chroot, SessionTimeout: 10 * timeout})
+		l := lead(t, s, "a", fmt.Sprint("n", time.Now().UnixNano()))
+		renew := func(ctx context.Context) error { _, err := s.Renew(ctx, l); return err }
+		must(t, within(patience, renew))
+		g.ensemble.Cut(cut, true)
+		reads = within(time.Second, func(ctx context.Context) error { _, err := s.Leader(ctx, "g"); return err }) == nil
+		if err := within(300*time.Millisecond, renew); err == nil {
+			t.Error("a renewal was acknowledged by a server that has lost the majority")
+		}
+		g.ensemble.Cut(cut, false)
+		until(t, "the server is back, and has given the lease up", func() bool {
+			return within(time.Second, func(ctx context.Context) error { return s.Release(ctx, l) }) == nil
+		})
 	}
 }
