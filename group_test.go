@@ -33,8 +33,8 @@ type group struct {
 	admin  *redis.Client // the test's own connections, past every proxy
 	calls  chan *call    // of lead, of all replicas, in order
 
-	reach     func() *redisstore.Store // opens a store where the group has more than one server; else nil
-	forgetful bool                     // the test makes the store forget leases: two replicas may hold one, as they have been told
+	reach     func() store.Store // opens a store where the group has more than one server; else nil
+	forgetful bool               // the test makes the store forget leases: two replicas may hold one, as they have been told
 
 	mu    sync.Mutex
 	terms []*election.Term
@@ -64,20 +64,20 @@ func (g *group) store(addr string, change ...func(*redis.Options)) *redisstore.S
 }
 
 // open returns a store on the group's server or servers.
-func (g *group) open() *redisstore.Store {
+func (g *group) open() store.Store {
 	if g.reach != nil {
-		return g.ends(g.reach())
+		return ends(g, g.reach())
 	}
 	return g.store(g.server.Addr())
 }
 
 // storeOn returns a store on a client.
 func (g *group) storeOn(client *redis.Client) *redisstore.Store {
-	return g.ends(redisstore.New(client, &redisstore.Options{Logger: g.log()}))
+	return ends(g, redisstore.New(client, &redisstore.Options{Logger: g.log()}))
 }
 
 // ends closes a store at the end of the test.
-func (g *group) ends(st *redisstore.Store) *redisstore.Store {
+func ends[S store.Store](g *group, st S) S {
 	g.t.Cleanup(func() {
 		if err := st.Close(); err != nil {
 			g.t.Error(err)

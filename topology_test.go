@@ -11,6 +11,7 @@ import (
 	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
 
@@ -61,7 +62,7 @@ func onTopologies(t *testing.T, test func(*group, topology)) {
 			t.Parallel()
 			servers := start(t)
 			g := &group{t: t, name: "g", calls: make(chan *call, 1000)}
-			g.reach = func() *redisstore.Store {
+			g.reach = func() store.Store {
 				return servers.store(&redisstore.Options{Logger: g.log(), MinReplicas: 1})
 			}
 			test(g, servers)

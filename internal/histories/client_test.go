@@ -51,10 +51,12 @@ func (r *recorder) history() history {
 type client struct {
 	t        *testing.T
 	id       int
-	proxy    *netproxy.Proxy
+	proxies  []*netproxy.Proxy // one for each server
 	store    store.Store
 	put      func(ctx context.Context, value string) error // past the store; nil where nobody does
 	lag      time.Duration                                 // for which the servers may keep a lease that is over
+	dim      bool                                          // see backend, also of early
+	early    bool
 	recorder *recorder
 	ttl      time.Duration
 	random   *rand.Rand
@@ -72,10 +74,15 @@ type client struct {
 
 func newClient(t *testing.T, b *backend, r *recorder, id int, ttl time.Duration, seed uint64) *client {
 	c := &client{
-		t: t, id: id, recorder: r, ttl: ttl, lag: b.lag, random: rand.New(rand.NewPCG(seed, uint64(id))),
-		proxy: netproxy.Start(t, b.addr), campaign: campaign{id, 1},
+		t: t, id: id, recorder: r, ttl: ttl, lag: b.lag, dim: b.dim, early: b.early,
+		random: rand.New(rand.NewPCG(seed, uint64(id))), campaign: campaign{id, 1},
 	}
-	c.store, c.put = b.open(t, c.proxy.Addr(), ttl)
+	var addrs []string
+	for _, addr := range b.addrs {
+		p := netproxy.Start(t, addr)
+		c.proxies, addrs = append(c.proxies, p), append(addrs, p.Addr())
+	}
+	c.store, c.put = b.open(t, addrs, ttl)
 	return c
 }
 
@@ -99,7 +106,7 @@ func (c *client) call(o operation, limit time.Duration, do func(context.Context,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	o.client, o.lag, o.called = c.id, int64(c.lag), c.recorder.now()
+	o.client, o.lag, o.dim, o.early, o.called = c.id, int64(c.lag), c.dim, c.early, c.recorder.now()
 	err := do(ctx, &o)
 	o.returned = c.recorder.now()
 	if o.outcome = word(err); o.outcome == unknown {

@@ -26,7 +26,7 @@ func (h history) forgeries() map[string]history {
 			found["a stale commit accepted"] = forgery{i, func(o *operation) { o.outcome = done }}
 		case o.action == acquire && o.outcome == done && last.seen.token != 0 && last.campaign != o.campaign:
 			found["a token twice"] = forgery{i, func(o *operation) { o.seen.token = last.seen.token }}
-		case o.action == readAll && o.outcome == done:
+		case (o.action == readAll || o.action == readOwn) && o.outcome == done:
 			found["a value that nobody has written"] = forgery{i, func(o *operation) { o.seen.value = "0-0" }}
 		case o.action == position && o.outcome == done && o.seen.number > 0:
 			found["a position that nobody has committed"] = forgery{i, func(o *operation) { o.seen.number += 1000 }}

@@ -232,7 +232,9 @@ func (s state) bind(token uint64) (state, bool) {
 
 // extend is s after o has extended the owner's lease at some time between its call and its answer.
 func (s state) extend(o operation) state {
-	s.earliest = max(s.earliest, max(s.since, o.called)+int64(o.ttl)-slack(o.ttl))
+	if !o.early {
+		s.earliest = max(s.earliest, max(s.since, o.called)+int64(o.ttl)-slack(o.ttl))
+	}
 	s.latest = o.returned + int64(o.ttl) + slack(o.ttl) + o.lag
 	return s
 }

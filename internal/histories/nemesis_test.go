@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"math/rand/v2"
+	"testing"
 	"time"
 )
 
@@ -22,12 +23,15 @@ func (n *nemesis) between(from, to int64) time.Duration {
 }
 
 func (n *nemesis) haunt(ctx context.Context, c *client) {
-	defer c.proxy.Requests.Pass()
-	defer c.proxy.Replies.Pass()
+	for _, p := range c.proxies {
+		defer p.Requests.Pass()
+		defer p.Replies.Pass()
+	}
 	for pause(ctx, n.between(20, 150)) {
-		flow := c.proxy.Requests
+		proxy := c.proxies[n.random.IntN(len(c.proxies))]
+		flow := proxy.Requests
 		if n.random.IntN(2) == 0 {
-			flow = c.proxy.Replies
+			flow = proxy.Replies
 		}
 		switch n.random.IntN(10) {
 		case 0:
@@ -41,7 +45,7 @@ func (n *nemesis) haunt(ctx context.Context, c *client) {
 		case 5:
 			flow.Reset()
 		case 6:
-			c.proxy.Cut()
+			proxy.Cut()
 		default:
 			c.stand(n.between(50, 250))
 		}
@@ -50,12 +54,16 @@ func (n *nemesis) haunt(ctx context.Context, c *client) {
 	}
 }
 
-// freeze stops the server now and then, mostly for less than a lease.
-func (n *nemesis) freeze(ctx context.Context, b *backend) {
-	defer b.cont()
+// damage breaks servers now and then, mostly for less than a lease.
+func (n *nemesis) damage(ctx context.Context, t *testing.T, b *backend) {
 	for pause(ctx, n.between(100, 600)) {
-		b.stop()
+		f := b.faults[n.random.IntN(len(b.faults))]
+		if err := f.begin(); err != nil {
+			t.Error(err)
+		}
 		pause(ctx, n.between(5, 130))
-		b.cont()
+		if err := f.end(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -60,6 +60,7 @@ type operation struct {
 	seen    answer
 
 	lag              int64 // ns for which the servers may keep a lease that is over
+	dim, early       bool  // see backend
 	called, returned int64 // monotonic ns; math.MaxInt64 when the outcome is unknown
 	again            bool  // a release of a campaign that asks again all the same
 	ghost            bool  // names a leader by a grant that was never answered
@@ -137,6 +138,9 @@ func (h history) prepare() history {
 		h[i].matters = granted[o.campaign]
 	}
 	return slices.DeleteFunc(h, func(o operation) bool {
+		if o.idle() {
+			return true
+		}
 		if o.outcome != unknown {
 			return false
 		}
@@ -150,6 +154,11 @@ func (h history) prepare() history {
 		}
 		return true
 	})
+}
+
+// idle tells whether the answer says nothing, because it need not be that of one moment, and the call has done nothing.
+func (o operation) idle() bool {
+	return o.dim && (o.outcome == held || o.action == readAll || o.action == leader || o.action == position)
 }
 
 // mayHaveGhost tells whether the leader that o names has asked without an answer, and has not given that up.

@@ -117,7 +117,10 @@ func (s state) grant(a operation) state {
 	s.now = max(s.now, a.called)
 	s = s.expire()
 	s.owner, s.token, s.exact, s.loose = a.campaign, s.token+1, false, true
-	s.earliest = max(s.since, a.called) + int64(a.ttl) - slack(a.ttl)
+	s.earliest = s.since
+	if !a.early {
+		s.earliest = max(s.since, a.called) + int64(a.ttl) - slack(a.ttl)
+	}
 	return s
 }
 

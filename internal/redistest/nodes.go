@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"github.com/go-singleton/singleton/internal/clockjump"
 	"github.com/go-singleton/singleton/internal/netproxy"
@@ -16,10 +15,10 @@ import (
 type Node struct {
 	*Server
 	Proxy *netproxy.Proxy
-	Clock *clockjump.Clock // the server's wall clock; nil elsewhere than on Linux
+	Clock *clockjump.Clock // the server's wall clock
 }
 
-// Nodes are independent servers, as Redlock wants them.
+// Nodes are independent servers, as Redlock wants them. Because each has a clock of its own, there are none but on Linux.
 type Nodes struct {
 	All []*Node
 
@@ -35,9 +34,6 @@ func NewNodes(n int, cfg Config) (_ *Nodes, err error) {
 	clocks, cfgs := make([]*clockjump.Clock, n), make([]Config, n)
 	for i := range n {
 		cfgs[i] = cfg
-		if runtime.GOOS != "linux" {
-			continue
-		}
 		if clocks[i], err = clockjump.New(all.dir); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(all.dir))
 		}
@@ -48,9 +44,10 @@ func NewNodes(n int, cfg Config) (_ *Nodes, err error) {
 		return nil, errors.Join(err, os.RemoveAll(all.dir))
 	}
 	for i, s := range servers {
-		node := &Node{Server: s, Clock: clocks[i]}
-		all.All = append(all.All, node)
-		if node.Proxy, err = netproxy.New(s.Addr()); err != nil {
+		all.All = append(all.All, &Node{Server: s, Clock: clocks[i]})
+	}
+	for _, node := range all.All {
+		if node.Proxy, err = netproxy.New(node.Addr()); err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
 	}
@@ -85,9 +82,7 @@ func (n *Nodes) Close() error {
 			node.Proxy.Close()
 		}
 		errs = append(errs, node.Server.Close())
-		if node.Clock != nil {
-			errs = append(errs, node.Clock.Close())
-		}
+		errs = append(errs, node.Clock.Close())
 	}
 	return errors.Join(append(errs, os.RemoveAll(n.dir))...)
 }
