@@ -299,7 +299,7 @@ var redisStoreMutants = []mutant{
 	},
 	{
 		name: "redis-commands-sent-again", rule: "a command whose reply was lost is not executed again by the client",
-		file:   "store/redisstore/client.go",
+		file:   "internal/redisclient/redisclient.go",
 		old:    "o.MaxRetries = -1 ",
 		new:    "o.MaxRetries = 5 ",
 		killer: test("./store/redisstore", "TestNoCallIsSentTwice"),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/go-singleton/singleton/internal/redisclient"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -179,7 +180,4 @@ func (s *Store) checkData(ctx context.Context, group string) ([]Finding, error) 
 }
 
 // refused tells whether the server has answered that it does not do this, for us or at all.
-func refused(err error) bool {
-	_, answered := errors.AsType[redis.Error](err)
-	return answered
-}
+func refused(err error) bool { return redisclient.Refused(err) }

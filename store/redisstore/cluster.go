@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/internal/redisclient"
 )
 
 // slots is how many slots a cluster has.
@@ -43,7 +45,7 @@ type owner struct {
 
 func newCluster(from *redis.ClusterOptions, changed func()) *cluster {
 	return &cluster{
-		options: derive(shared(from)), seeds: from.Addrs, given: from.ClusterSlots, changed: changed,
+		options: redisclient.Derive(shared(from)), seeds: from.Addrs, given: from.ClusterSlots, changed: changed,
 		nodes: map[string]*redis.Client{}, moved: map[int]string{},
 	}
 }

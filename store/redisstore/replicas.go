@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/go-singleton/singleton/internal/redisclient"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -81,11 +82,11 @@ func (s *Store) supported(ctx context.Context, client redis.UniversalClient, wan
 	}
 	err := waiting(ctx, client, 0, time.Millisecond).Err()
 	if err != nil {
-		what, remedy := classify(err.Error())
-		if !refused(err) || what != permanent {
+		what, remedy := redisclient.Classify(err.Error())
+		if !refused(err) || what != redisclient.Permanent {
 			return err
 		}
-		if remedy == tooOld {
+		if remedy == redisclient.TooOld {
 			remedy = "the Redis server cannot wait for replicas: use one that knows WAIT, or set MinReplicas to 0"
 		}
 		err = store.Permanent(remedy, wrap("wait", err))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/go-singleton/singleton/internal/redisclient"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -39,9 +40,9 @@ type sentinels struct {
 }
 
 func newSentinels(from *redis.FailoverOptions, log *slog.Logger, changed func()) *sentinels {
-	s := &sentinels{name: from.MasterName, options: derive(shared(from)), log: log, changed: changed}
+	s := &sentinels{name: from.MasterName, options: redisclient.Derive(shared(from)), log: log, changed: changed}
 	for _, addr := range slices.Compact(slices.Sorted(slices.Values(from.SentinelAddrs))) {
-		o := derive(shared(from))
+		o := redisclient.Derive(shared(from))
 		o.Addr, o.DB, o.Protocol = addr, 0, 0
 		o.Username, o.Password = from.SentinelUsername, from.SentinelPassword
 		o.CredentialsProvider, o.CredentialsProviderContext, o.StreamingCredentialsProvider = nil, nil, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/hub"
+	"github.com/go-singleton/singleton/internal/redisclient"
 	"github.com/go-singleton/singleton/internal/spell"
 	"github.com/go-singleton/singleton/store"
 )
@@ -68,7 +69,7 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 				s.log.WarnContext(ctx, "a Sentinel that does not answer can hold up the client that New was given; "+
 					"use redisstore.NewFailover with its options")
 			}
-			return single{redis.NewClient(derive(o)), true}
+			return single{redis.NewClient(redisclient.Derive(o)), true}
 		}
 	case *redis.ClusterClient:
 		s.connect = func(context.Context) servers { return newCluster(c.Options(), s.hub.Wake) }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/internal/redisclient"
 )
 
 // trial is what a user was refused that tried every command on a key of its own.
@@ -124,7 +126,7 @@ func (t trial) permissions() Finding {
 	}
 	switch {
 	case len(t.unknown) > 0:
-		return f.fail("the server does not know "+strings.Join(t.unknown, ", "), tooOld)
+		return f.fail("the server does not know "+strings.Join(t.unknown, ", "), redisclient.TooOld)
 	case len(rules) > 0:
 		return f.fail("the user may not "+strings.Join(refused, ", nor "), "ACL SETUSER its-name "+strings.Join(rules, " "))
 	}
@@ -139,7 +141,7 @@ func (t trial) writing() Finding {
 		return f.with(LevelSkip, "not known: the user may not write", "see permissions")
 	case t.written != nil:
 		text := t.written.Error()
-		_, remedy := classify(text)
+		_, remedy := redisclient.Classify(text)
 		switch { // what passes by itself in a failover has no remedy
 		case redis.IsReadOnlyError(t.written):
 			remedy = "use the address of the primary"

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/hub"
+	"github.com/go-singleton/singleton/internal/redisclient"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -148,7 +149,7 @@ func (s *Store) receive(ctx context.Context, sub *redis.PubSub, heard *atomic.In
 
 // report logs what no reconnecting will heal; hints are a convenience, so that it is no more than a warning.
 func (s *Store) report(err error) {
-	if what, remedy := classify(err.Error()); what == permanent && s.spells.Begin("watch", remedy) {
+	if what, remedy := redisclient.Classify(err.Error()); what == redisclient.Permanent && s.spells.Begin("watch", remedy) {
 		s.log.Warn("no hints come: followers wait for the end of a lease, messages for the next look",
 			slog.Any("error", wrap("watch", err)), slog.String("remedy", remedy))
 	}
