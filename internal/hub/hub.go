@@ -44,8 +44,6 @@ type Point struct {
 	stands   bool       // over the present connection
 }
 
-type watcher struct{ hint func() }
-
 // New returns a hub without a watcher. serve makes a connection, keeps it subscribed to the points, and tells the hub what
 // it hears; it returns when the connection has broken, when nothing is watched or when its context has ended, and says
 // whether the connection was of any use: then the next one is made soon.
@@ -55,26 +53,32 @@ func New(serve func(context.Context) (heard bool)) *Hub {
 	return h
 }
 
-// Watch has hint called for the point of that name until ctx ends: once when the subscription stands, here if it does
-// already, and again for what is heard. It answers false when the hub has been closed.
+// Watch has hint called for the point of that name until ctx ends, as store.Leases wants: when the subscription stands,
+// here if it does already, and for what is heard. It answers false when the hub has been closed.
 func (h *Hub) Watch(ctx context.Context, name, group string, t store.Topic, hint func()) bool {
-	w := &watcher{hint: hint}
-	stands, open := h.add(Point{Name: name, Group: group, Topic: t}, w)
-	if !open {
+	return h.Listen(ctx, name, group, t, func(n Notice) {
+		if n.Kind != Falls {
+			hint()
+		}
+	})
+}
+
+// Listen is Watch with all that there is to say: listen gets one notice at a time, in order. It must not block.
+func (h *Hub) Listen(ctx context.Context, name, group string, t store.Topic, listen func(Notice)) bool {
+	w := &watcher{listen: listen}
+	if !h.add(Point{Name: name, Group: group, Topic: t}, w) {
 		return false
 	}
-	if stands {
-		hint()
-	}
+	h.tell(w)
 	context.AfterFunc(ctx, func() { h.remove(name, w) })
 	return true
 }
 
-func (h *Hub) add(wanted Point, w *watcher) (stands, open bool) {
+func (h *Hub) add(wanted Point, w *watcher) (open bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return false, false
+		return false
 	}
 	p := h.points[wanted.Name]
 	if p == nil {
@@ -83,11 +87,14 @@ func (h *Hub) add(wanted Point, w *watcher) (stands, open bool) {
 		h.move(p.Name)
 	}
 	p.watchers = append(p.watchers, w)
+	if p.stands {
+		w.due = append(w.due, Notice{Kind: Stands})
+	}
 	if !h.alive {
 		h.alive = true
 		h.running.Go(h.run)
 	}
-	return p.stands, true
+	return true
 }
 
 func (h *Hub) remove(name string, w *watcher) {
@@ -97,6 +104,7 @@ func (h *Hub) remove(name string, w *watcher) {
 	if p == nil {
 		return
 	}
+	w.due, w.gone = nil, true
 	p.watchers = slices.DeleteFunc(p.watchers, func(other *watcher) bool { return other == w })
 	if len(p.watchers) == 0 {
 		delete(h.points, name)
@@ -156,23 +164,31 @@ func (h *Hub) First() *Point {
 	return nil
 }
 
-// Stands notes that a subscription stands, and calls the hints of those who watch it. What nobody watches has none.
-func (h *Hub) Stands(name string) { h.call(name, true) }
-
-// Hint calls the hints of those who watch a point; one that nobody watches has none.
-func (h *Hub) Hint(name string) { h.call(name, false) }
-
-func (h *Hub) call(name string, stands bool) {
+// Stands tells those who watch a point that its subscription stands. Where it stood already, it has fallen meanwhile.
+func (h *Hub) Stands(name string) {
 	h.mu.Lock()
-	var watchers []*watcher
-	if p := h.points[name]; p != nil {
-		p.stands = p.stands || stands
-		watchers = slices.Clone(p.watchers)
+	p := h.points[name]
+	var told []*watcher
+	if p != nil {
+		if p.stands {
+			p.notify(Notice{Kind: Falls})
+		}
+		p.stands = true
+		told = p.notify(Notice{Kind: Stands})
 	}
 	h.mu.Unlock()
-	for _, w := range watchers {
-		w.hint()
+	h.tell(told...)
+}
+
+// News tells those who watch a point what was heard of it; "" is that there is something.
+func (h *Hub) News(name, event string) {
+	h.mu.Lock()
+	var told []*watcher
+	if p := h.points[name]; p != nil {
+		told = p.notify(Notice{Kind: News, Event: event})
 	}
+	h.mu.Unlock()
+	h.tell(told...)
 }
 
 // Close ends the goroutine and waits for it: nothing hints any more.
@@ -189,6 +205,7 @@ func (h *Hub) run() {
 	pause := minPause
 	for {
 		heard := h.serve(h.ctx)
+		h.fell()
 		if h.finished() {
 			return
 		}
@@ -203,13 +220,24 @@ func (h *Hub) run() {
 	}
 }
 
-// finished notes that nothing stands, and ends the goroutine when nobody watches: Watch starts another.
+// fell tells those who watch what stood that it does not any more.
+func (h *Hub) fell() {
+	h.mu.Lock()
+	var told []*watcher
+	for _, name := range slices.Sorted(maps.Keys(h.points)) {
+		if p := h.points[name]; p.stands {
+			p.stands = false
+			told = append(told, p.notify(Notice{Kind: Falls})...)
+		}
+	}
+	h.mu.Unlock()
+	h.tell(told...)
+}
+
+// finished ends the goroutine when nobody watches: Watch starts another.
 func (h *Hub) finished() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, p := range h.points {
-		p.stands = false
-	}
 	if len(h.points) == 0 || h.ctx.Err() != nil {
 		h.alive = false
 	}

@@ -142,7 +142,7 @@ func (s *Store) receive(ctx context.Context, sub *redis.PubSub, heard *atomic.In
 				s.hub.Stands(m.Channel)
 			}
 		case *redis.Message:
-			s.hub.Hint(m.Channel)
+			s.hub.News(m.Channel, m.Payload)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (e *ear) look(ctx context.Context, p *hub.Point) error {
 	case !stood:
 		e.store.hub.Stands(p.Name)
 	case news:
-		e.store.hub.Hint(p.Name)
+		e.store.hub.News(p.Name, "")
 	}
 	return nil
 }
