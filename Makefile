@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak sim wirefaults histories
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak table sim wirefaults histories
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,11 @@ ON ?= redis
 
 soak: setup ## real processes on a real store under six kinds of faults, FOR (5m) each, ON redis, sentinels, cluster or zookeeper
 	@go test ./internal/soak -v -for $(FOR) -on $(ON) -parallel 2 -timeout 6h
+
+TIMES ?= 5
+
+table: setup ## which promise survives what: rows of docs/stores.md, measured ON all or some stores (see internal/table), each fault TIMES (5)
+	@go test ./internal/table -v -count=1 -run '^TestTable$$' -table.on $(ON) -table.times $(TIMES) -parallel 4 -timeout 6h
 
 sim: ## ten virtual minutes of random faults for each of SEEDS (200) seeds from FIRST (1), in virtual time
 	@go test ./internal/sim -v -count=1 -run '^TestSimulation$$' -sim.first $(FIRST) -sim.seeds $(SEEDS) $(SIM) -timeout 24h
