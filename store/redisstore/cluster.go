@@ -51,6 +51,14 @@ func newCluster(from *redis.ClusterOptions, changed func()) *cluster {
 }
 
 func (c *cluster) primary(ctx context.Context, group string) (redis.UniversalClient, error) {
+	clients, err := c.primaries(ctx, []string{group})
+	if err != nil {
+		return nil, err
+	}
+	return clients[0], nil
+}
+
+func (c *cluster) primaries(ctx context.Context, groups []string) ([]redis.UniversalClient, error) {
 	c.mu.Lock()
 	ask := c.doubt || len(c.owners) == 0
 	c.doubt = false // others need not ask at the same time
@@ -65,14 +73,19 @@ func (c *cluster) primary(ctx context.Context, group string) (redis.UniversalCli
 	if c.closed {
 		return nil, redis.ErrClosed
 	}
-	addr := c.owner(slot(group))
-	if addr != "" {
-		return c.node(addr), nil
+	var clients []redis.UniversalClient
+	for _, group := range groups {
+		addr := c.owner(slot(group))
+		if addr == "" { // nobody owns the slot: let a node say so
+			known := c.addrs()
+			if len(known) == 0 {
+				return nil, errNoNode
+			}
+			addr = known[0]
+		}
+		clients = append(clients, c.node(addr))
 	}
-	if known := c.addrs(); len(known) > 0 {
-		return c.node(known[0]), nil // nobody owns the slot: let a node say so
-	}
-	return nil, errNoNode
+	return clients, nil
 }
 
 // owner returns the address of a slot's owner, "" when there is none.

@@ -53,7 +53,9 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 	if err := store.CheckRenewal(l); err != nil {
 		return store.Grant{}, err
 	}
-	r, err := s.run(ctx, "renew", l.Group, renewScript, s.all(l.Group), value(l), l.Replica, l.TTL.Milliseconds())
+	r, err := s.batch.renew(ctx, l, request{
+		script: renewScript, keys: s.all(l.Group), args: []any{value(l), l.Replica, l.TTL.Milliseconds()},
+	})
 	if err != nil {
 		return store.Grant{}, err
 	}
@@ -68,6 +70,7 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := store.CheckLease(l); err != nil {
 		return err
 	}
+	s.batch.forget(l.Nonce)
 	r, err := s.run(ctx, "release", l.Group, releaseScript, []string{s.leaseKey(l.Group), s.fenceKey(l.Group)},
 		l.Replica, l.Nonce, releasedBytes, s.channel(l.Group, store.LeaseFree))
 	if err != nil {

@@ -76,6 +76,11 @@ func (s *Store) send(ctx context.Context, method, group string, q request) (repl
 		}
 		return nil, err
 	})
+	return s.read(ctx, method, got, err)
+}
+
+// read returns what a script has answered, or its error as the contract wants it.
+func (s *Store) read(ctx context.Context, method string, got any, err error) (reply, error) {
 	if err := s.judge(ctx, method, err); err != nil {
 		return reply{}, err
 	}

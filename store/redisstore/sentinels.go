@@ -67,6 +67,11 @@ func (s *sentinels) primary(ctx context.Context, _ string) (redis.UniversalClien
 	return s.take(ctx, begun, addr, err)
 }
 
+func (s *sentinels) primaries(ctx context.Context, groups []string) ([]redis.UniversalClient, error) {
+	client, err := s.primary(ctx, "")
+	return slices.Repeat([]redis.UniversalClient{client}, len(groups)), err
+}
+
 // take makes addr, as it was named to someone who began to ask at begun, the primary.
 func (s *sentinels) take(ctx context.Context, begun time.Time, addr string, err error) (redis.UniversalClient, error) {
 	s.mu.Lock()

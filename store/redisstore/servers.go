@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -11,6 +12,8 @@ import (
 type servers interface {
 	// primary returns a client of the server that takes them, as far as is known; it may ask, for a second at most.
 	primary(ctx context.Context, group string) (redis.UniversalClient, error)
+	// primaries does the same for several groups, and asks once at most.
+	primaries(ctx context.Context, groups []string) ([]redis.UniversalClient, error)
 	// heard learns from the outcome of a call to client. When it says that another server is to be asked now, that
 	// server's client is returned, and whether the request must come after ASKING; else nil.
 	heard(group string, client redis.UniversalClient, err error) (next redis.UniversalClient, asking bool)
@@ -26,6 +29,10 @@ type single struct {
 }
 
 func (s single) primary(context.Context, string) (redis.UniversalClient, error) { return s.client, nil }
+
+func (s single) primaries(_ context.Context, groups []string) ([]redis.UniversalClient, error) {
+	return slices.Repeat([]redis.UniversalClient{s.client}, len(groups)), nil
+}
 
 func (s single) heard(string, redis.UniversalClient, error) (redis.UniversalClient, bool) {
 	return nil, false

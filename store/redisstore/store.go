@@ -40,6 +40,7 @@ type Store struct {
 	hub      *hub.Hub
 	silence  time.Duration // of a subscription; see the constant
 	spells   spell.Spells
+	batch    *batch
 
 	mu      sync.Mutex
 	servers servers // nil until the first call
@@ -118,6 +119,7 @@ func newStore(opts *Options) *Store {
 	}
 	s := &Store{prefix: o.Prefix, log: o.Logger, silence: silence}
 	s.hub = hub.New(s.hear)
+	s.batch = newBatch(s)
 	s.problem = store.CheckName("prefix", o.Prefix)
 	var err error
 	if s.replicas, err = newReplicas(o); s.problem == nil {
