@@ -25,6 +25,7 @@ type batch struct {
 	mu      sync.Mutex
 	waiting []*renewal
 	last    string              // nonce of the renewal before
+	turned  time.Time           // when a renewal was of another lease than the one before
 	apart   map[string]struct{} // nonces of those that a pipeline stopped being answered at: they go by themselves
 }
 
@@ -54,7 +55,7 @@ func newBatch(s *Store) *batch { return &batch{store: s, apart: map[string]struc
 
 // renew sends a renewal, together with others where it may wait for them.
 func (b *batch) renew(ctx context.Context, l store.Lease, q request) (reply, error) {
-	if !b.gathers(ctx, l.Nonce) {
+	if !b.gathers(ctx, l) {
 		r, err := b.store.send(ctx, "renew", l.Group, q)
 		if err == nil || refused(err) {
 			b.forget(l.Nonce)
@@ -89,17 +90,19 @@ func (b *batch) renew(ctx context.Context, l store.Lease, q request) (reply, err
 	return b.store.read(ctx, "renew", a.got, a.err)
 }
 
-// gathers tells whether a renewal waits for others. It does not when there are none, as far as is known.
-func (b *batch) gathers(ctx context.Context, nonce string) bool {
+// gathers tells whether a renewal waits for others. It does not when no other lease has been renewed lately.
+func (b *batch) gathers(ctx context.Context, l store.Lease) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	only := len(b.waiting) == 0 && (b.last == nonce || b.last == "")
-	b.last = nonce
+	if b.last != "" && b.last != l.Nonce {
+		b.turned = time.Now()
+	}
+	b.last = l.Nonce
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < urgent {
 		return false
 	}
-	_, apart := b.apart[nonce]
-	return !only && !apart
+	_, apart := b.apart[l.Nonce]
+	return !apart && time.Since(b.turned) < l.TTL
 }
 
 // forget has the renewals of a lease go together with others again.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -145,9 +146,15 @@ func (c *cluster) refresh(ctx context.Context) error {
 	if !slices.Equal(owners, c.owners) || len(c.moved) > 0 {
 		defer c.changed()
 	}
+	// A node may have said where a slot has gone, and the one that was asked may not know it yet: what is under way there
+	// must not be cut off.
+	kept := slices.Concat(c.seeds, slices.Collect(maps.Values(c.moved)))
+	for _, o := range owners {
+		kept = append(kept, o.addr)
+	}
 	c.owners, c.moved = owners, map[int]string{}
 	for addr, n := range c.nodes {
-		if !slices.Contains(c.seeds, addr) && !slices.ContainsFunc(owners, func(o owner) bool { return o.addr == addr }) {
+		if !slices.Contains(kept, addr) {
 			delete(c.nodes, addr)
 			c.asking.Go(func() { _ = n.Close() })
 		}
