@@ -111,6 +111,14 @@ func (s *Scene) Leader() (leader *Replica) {
 	return leader
 }
 
+// Replicas returns all of them.
+func (s *Scene) Replicas() (all []*Replica) {
+	for _, name := range slices.Sorted(maps.Keys(s.replicas)) {
+		all = append(all, s.replicas[name])
+	}
+	return all
+}
+
 // awaitTerm waits until a term has begun after a moment.
 func (s *Scene) awaitTerm(after moment) {
 	s.t.Helper()
@@ -123,8 +131,8 @@ func (s *Scene) begun(after moment) bool {
 
 // stints returns those of all replicas.
 func (s *Scene) stints() (all []stint) {
-	for _, name := range slices.Sorted(maps.Keys(s.replicas)) {
-		some, err := s.replicas[name].stints()
+	for _, r := range s.Replicas() {
+		some, err := r.stints()
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -197,12 +205,12 @@ func (s *Scene) run(f Fault, times int) row {
 		s.settled()
 		windows = append(windows, window{from, now()})
 	}
-	for _, p := range s.replicas {
+	for _, p := range s.Replicas() {
 		p.process.Signal(syscall.SIGTERM)
 	}
-	for name, p := range s.replicas {
+	for _, p := range s.Replicas() {
 		if err := p.process.Wait(patience, func() bool { return false }); !strings.Contains(err.Error(), "exit status 0") {
-			s.t.Errorf("%s has been told to end: %v", name, err)
+			s.t.Errorf("%s has been told to end: %v", p.name, err)
 		}
 	}
 	stop()
