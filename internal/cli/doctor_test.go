@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/store/redisstore"
@@ -85,6 +86,51 @@ func TestDoctorSaysWhatIsWrongWithAGroup(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDoctorTriesWhatReplicasAndAClusterAreFor: each line has its remedy.
+func TestDoctorTriesWhatReplicasAndAClusterAreFor(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t, redistest.AppendOnly())
+	_, port, _ := strings.Cut(primary.Addr(), ":")
+	replica := redistest.Start(t, redistest.AppendOnly(), redistest.Args("--replicaof", "127.0.0.1", port))
+	for { // until it has what there is
+		n, err := primary.Client().Wait(t.Context(), 1, time.Second).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			break
+		}
+	}
+	replica.Stop()
+	node := redistest.Start(t, redistest.AppendOnly(), redistest.Args("--cluster-enabled", "yes"))
+	admin := node.Client()
+	for _, order := range [][]any{
+		{"CLUSTER", "ADDSLOTSRANGE", 0, 16383},
+		{"ACL", "SETUSER", "unmapped", "on", ">pw", "~*", "&*", "+@all", "-cluster|slots"},
+		{"ACL", "SETUSER", "unasked", "on", ">pw", "~*", "&*", "+@all", "-asking"},
+	} {
+		if err := admin.Do(t.Context(), order...).Err(); err != nil {
+			t.Fatalf("%v: %v", order, err)
+		}
+	}
+	for !strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ url, check, found, remedy string }{
+		{primary.URL() + "?min_replicas=1&replica_timeout=50ms", "acknowledgement", "0 of 1 replicas have received a write within 50ms", "min_replicas"},
+		{"redis+cluster://unmapped:pw@" + node.Addr(), "permissions", "may not run cluster|slots", "ACL SETUSER its-name +cluster|slots"},
+		{"redis+cluster://unasked:pw@" + node.Addr(), "permissions", "may not run asking", "ACL SETUSER its-name +asking"},
+	} {
+		code, bad := doctor(t, c.url)
+		if code != exitFailed || len(bad) != 1 || bad[0].Check != c.check || !strings.Contains(bad[0].Found, c.found) ||
+			!strings.Contains(bad[0].Remedy, c.remedy) {
+			t.Errorf("%s: exit code %d, %+v", c.url, code, bad)
+		}
 	}
 }
 

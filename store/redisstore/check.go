@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,8 +21,10 @@ const standIn = "doctor"
 
 // Check looks at the server and tells, for each thing that leases and records depend on, how it is and what to do about
 // it: its version and role, replicas, what it keeps on disk, evictions, its clock and how soon it answers, what its user may
-// do, whether it takes writes, and whether the keys of group hold what this package puts there. In a cluster that is the
-// primary that has them; what is not well with the others is added. lease is what the latency is measured against; 0 is 15 s.
+// do, whether it takes writes and replicas receive them in time, and whether the keys of group hold what this package puts
+// there. In a cluster that is the primary that has them; what is not well with the others is added, and what the user may not
+// do on a replica; where no node tells the user who owns the slots, that is the only finding. lease is what the latency is
+// measured against; 0 is 15 s.
 //
 // It reads, and writes one key that nothing else uses, PREFIX:{GROUP}:probe, which it deletes again. With group "" it looks
 // at no group's data. The findings are in the order in which a person should read them. An error says that the server does
@@ -39,15 +42,20 @@ func (s *Store) Check(ctx context.Context, group string, lease time.Duration) ([
 	}
 	findings, err := s.checkServers(ctx, keys, lease)
 	if err != nil {
+		if f, told := unmapped(err); told {
+			return []Finding{f}, nil
+		}
 		return nil, err
 	}
-	tried, err := ask(ctx, s, keys, func(ctx context.Context, c redis.UniversalClient) (trial, error) {
-		return try(ctx, c, s.replicas, s.prefix, s.key(keys, "probe"), s.channel(keys, store.LeaseFree), s.channel(keys, store.InboxFilled))
-	})
+	tried, err := s.checkUser(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	findings = append(findings, tried.permissions(), tried.writing())
+	short := slices.ContainsFunc(findings, func(f Finding) bool { return f.Check == "replicas" && f.Level == LevelFail })
+	findings = append(findings, tried...)
+	if short { // it has been said
+		findings = slices.DeleteFunc(findings, func(f Finding) bool { return f.Check == "acknowledgement" })
+	}
 	if group == "" {
 		return findings, nil
 	}
@@ -58,14 +66,58 @@ func (s *Store) Check(ctx context.Context, group string, lease time.Duration) ([
 	return append(findings, data...), nil
 }
 
+// unmapped returns what there is to say when the nodes of a cluster do not tell the user who owns the slots.
+func unmapped(err error) (Finding, bool) {
+	if text := err.Error(); !strings.Contains(text, "NOPERM") || !strings.Contains(text, "cluster|slots") {
+		return Finding{}, false
+	}
+	t := trial{commands: []string{"cluster|slots"}}
+	return t.permissions(), true
+}
+
+// checkUser tries what the user may do and what a write meets. In a cluster each node has users of its own, and any of them
+// may own the group's slot one day: what is not well with the others is added.
+func (s *Store) checkUser(ctx context.Context, group string) ([]Finding, error) {
+	var others []redis.UniversalClient
+	var more [][]any
+	probe := s.key(group, "probe")
+	tried, err := ask(ctx, s, group, func(ctx context.Context, servers servers, c redis.UniversalClient) (trial, error) {
+		if nodes, ok := servers.(*cluster); ok {
+			others, more = nodes.others(ctx, c), nodes.needs()
+		}
+		t, err := try(ctx, c, s.replicas, s.prefix, probe, more)
+		if err != nil {
+			return t, err
+		}
+		return t, t.listen(ctx, c, []string{s.channel(group, store.LeaseFree), s.channel(group, store.InboxFilled)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	findings := []Finding{tried.permissions()}
+	for _, c := range others {
+		seen, err := s.call(ctx, func(ctx context.Context, _ servers) (any, error) {
+			return try(ctx, c, s.replicas.unwaited(), s.prefix, probe, more)
+		})
+		if err != nil {
+			continue // a primary has been looked at; a replica that is gone is none
+		}
+		if f := seen.(trial).permissions(); f.Level != LevelOK && f != findings[0] {
+			f.Found = c.(*redis.Client).Options().Addr + ": " + f.Found
+			findings = append(findings, f)
+		}
+	}
+	return slices.Concat(findings, []Finding{tried.writing()}, tried.acknowledgement(s.replicas)), nil
+}
+
 // ask calls fn with a client of the server that holds the keys of group.
-func ask[T any](ctx context.Context, s *Store, group string, fn func(context.Context, redis.UniversalClient) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, s *Store, group string, fn func(context.Context, servers, redis.UniversalClient) (T, error)) (T, error) {
 	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
 		c, err := servers.primary(ctx, group)
 		if err != nil {
 			return nil, err
 		}
-		answer, err := fn(ctx, c)
+		answer, err := fn(ctx, servers, c)
 		servers.heard(group, c, err)
 		return answer, err
 	})
@@ -122,7 +174,7 @@ func (s *Store) checkData(ctx context.Context, group string) ([]Finding, error) 
 		{s.leaseKey(group), "string"}, {s.fenceKey(group), "hash"}, {s.sessionsKey(group), "zset"}, {s.infoKey(group), "hash"},
 		{s.bucketKey(group, store.InboxBucket), "hash"},
 	}
-	types, err := ask(ctx, s, group, func(ctx context.Context, c redis.UniversalClient) ([]string, error) {
+	types, err := ask(ctx, s, group, func(ctx context.Context, _ servers, c redis.UniversalClient) ([]string, error) {
 		cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, at := range places {
 				p.Type(ctx, at.key)

@@ -125,6 +125,7 @@ func TestCheckTellsAPrimaryFromItsReplica(t *testing.T) {
 		t.Errorf("with min-replicas-to-write: %+v", bad)
 	}
 	do(t, client, "CONFIG", "SET", "min-replicas-to-write", 0)
+	replicated(t, primary, 1) // it may be busy with its first copy still
 	if bad, _ := check(t, open(t, client, &redisstore.Options{MinReplicas: 1})); len(bad) != 0 {
 		t.Errorf("with MinReplicas: %+v", bad)
 	}
@@ -231,6 +232,80 @@ func TestSEC2CheckNamesEachPermissionThatIsMissing(t *testing.T) {
 			t.Errorf("without %s: %+v", c, f)
 		}
 	}
+}
+
+// TestSEC2CheckTriesEachNodeOfACluster takes a command away from a user, on all nodes and on a replica alone.
+func TestSEC2CheckTriesEachNodeOfACluster(t *testing.T) {
+	nodes := cluster.get(t)
+	options := nodes.Options()
+	options.Username, options.Password = "few", "pw"
+	client := redis.NewClusterClient(options)
+	defer client.Close()
+	owner, err := nodes.Owner(t.Context(), nodes.Nodes[0], "{g}")
+	must(t, err)
+	replica := nodes.Replica(owner)
+	all := []string{"+cluster|slots", "+asking", "+wait"}
+	for _, c := range []struct {
+		lacks    string
+		on       []*redistest.Server
+		found    string
+		measured bool // the rest could be looked at, too
+	}{
+		{"", nil, "", true},
+		{"+asking", nodes.Nodes, "the user may not run asking", true},
+		{"+asking", []*redistest.Server{replica}, replica.Addr() + ": the user may not run asking", true},
+		{"+wait", []*redistest.Server{replica}, replica.Addr() + ": the user may not run wait", true},
+		{"+cluster|slots", []*redistest.Server{replica}, replica.Addr() + ": the user may not run cluster|slots", true},
+		{"+cluster|slots", []*redistest.Server{owner}, "the user may not run cluster|slots", true},
+		{"+cluster|slots", nodes.Nodes, "the user may not run cluster|slots", false},
+	} {
+		grant(t, rules(t, "acl-check", all...), nodes.Nodes...)
+		if c.lacks != "" {
+			grant(t, rules(t, "acl-check", slices.DeleteFunc(slices.Clone(all), func(r string) bool { return r == c.lacks })...), c.on...)
+		}
+		s := redisstore.New(client, &redisstore.Options{Prefix: "acl-check", MinReplicas: 1, ReplicaTimeout: 2 * time.Second})
+		findings, err := s.Check(t.Context(), "g", 0)
+		must(t, err)
+		must(t, s.Close())
+		var wrong []redisstore.Finding
+		names := map[string]int{}
+		for _, f := range findings {
+			names[f.Check]++
+			if f.Level == redisstore.LevelFail {
+				wrong = append(wrong, f)
+			}
+		}
+		if c.found == "" {
+			if len(wrong) > 0 || names["permissions"] != 1 || names["acknowledgement"] != 1 {
+				t.Errorf("nothing is missing: %+v", findings)
+			}
+			continue
+		}
+		if len(wrong) != 1 || wrong[0].Check != "permissions" || wrong[0].Found != c.found || wrong[0].Remedy != "ACL SETUSER its-name "+c.lacks {
+			t.Errorf("without %s on %d nodes: %+v", c.lacks, len(c.on), wrong)
+		}
+		if measured := names["latency"] > 0; measured != c.measured {
+			t.Errorf("without %s on %d nodes: %v", c.lacks, len(c.on), names)
+		}
+	}
+}
+
+func TestCheckTriesWhetherReplicasReceiveAWriteInTime(t *testing.T) {
+	primary, replica := pair(t)
+	do(t, primary.Client(), "CONFIG", "SET", "appendonly", "yes")
+	patient := open(t, primary.Client(), &redisstore.Options{MinReplicas: 1, ReplicaTimeout: 2 * time.Second})
+	if bad, names := check(t, patient); len(bad) != 0 || !slices.Contains(names, "acknowledgement") {
+		t.Errorf("%+v of %v", bad, names)
+	}
+	if _, names := check(t, open(t, primary.Client(), nil)); slices.Contains(names, "acknowledgement") {
+		t.Error("nothing is waited for, and it was looked at")
+	}
+	s := open(t, primary.Client(), &redisstore.Options{MinReplicas: 1, ReplicaTimeout: 50 * time.Millisecond})
+	replica.Stop() // it is connected all the same
+	wantOne(t, s, "acknowledgement", redisstore.LevelFail, "0 of 1 replicas have received a write within 50ms", "ReplicaTimeout")
+	replica.Cont()
+	wantOne(t, open(t, primary.Client(), &redisstore.Options{MinReplicas: 2, ReplicaTimeout: time.Millisecond}), "replicas",
+		redisstore.LevelFail, "waits for 2", "lower MinReplicas")
 }
 
 func TestCheckSaysWhatItMayNotSee(t *testing.T) {

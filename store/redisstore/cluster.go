@@ -304,6 +304,39 @@ func (c *cluster) all(ctx context.Context) ([]redis.UniversalClient, error) {
 	return clients, nil
 }
 
+// others returns a client of each node but one, replicas too where that one tells of them.
+func (c *cluster) others(ctx context.Context, one redis.UniversalClient) (clients []redis.UniversalClient) {
+	origin := ""
+	var ranges []redis.ClusterSlot
+	if n, ok := one.(*redis.Client); ok {
+		origin = n.Options().Addr
+		ranges, _ = n.ClusterSlots(ctx).Result() //nolint:staticcheck // Redis 6.2 does not have CLUSTER SHARDS
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.addrs()
+	for _, r := range ranges {
+		for _, n := range r.Nodes {
+			known = append(known, reachable(n.Addr, origin))
+		}
+	}
+	slices.Sort(known)
+	for _, addr := range slices.Compact(known) {
+		if addr != origin && !c.closed {
+			clients = append(clients, c.node(addr))
+		}
+	}
+	return clients
+}
+
+// needs returns the commands that its nodes are sent besides those that each server is.
+func (c *cluster) needs() [][]any {
+	if c.given != nil {
+		return inCluster()[1:] // somebody else says who owns what
+	}
+	return inCluster()
+}
+
 func (c *cluster) close() error {
 	c.mu.Lock()
 	c.closed = true

@@ -13,7 +13,7 @@ const (
 
 // Finding is what Check has seen of one thing.
 type Finding struct {
-	Check  string // what was looked at, in one word: version, role, replicas, persistence, memory, clock, latency, permissions, writing or data
+	Check  string // what was looked at, in one word: version, role, replicas, persistence, memory, clock, latency, permissions, writing, acknowledgement or data
 	Level  Level
 	Found  string // what was seen
 	Remedy string // what to do about it; "" where nothing is to be done

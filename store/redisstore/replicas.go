@@ -41,6 +41,14 @@ func newReplicas(o Options) (replicas, error) {
 	return r, nil
 }
 
+// unwaited asks for WAIT as r does, and for nothing to wait for.
+func (r replicas) unwaited() replicas {
+	if r.count > 0 {
+		r.timeout = time.Millisecond
+	}
+	return r
+}
+
 // add makes the connection of a pipeline wait for the replicas; on another one the server would wait for what that has
 // written. A quarter of the call's time is kept for the way.
 func (r replicas) add(ctx context.Context, pipe redis.Pipeliner) *redis.IntCmd {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,6 +19,7 @@ type trial struct {
 	keys     bool     // refused
 	channels bool     // refused
 	written  error    // of a write
+	received int64    // by so many replicas, of those that were waited for
 }
 
 // attempts are the commands that the scripts run and that the store sends, as they change nothing while the key is not
@@ -35,18 +35,23 @@ func attempts(key, channel string) [][]any {
 	}
 }
 
-// try sends each command that is needed, also to see that a write is taken. Nobody listens to the channel of the probe.
-func try(ctx context.Context, c redis.UniversalClient, wanted replicas, prefix, probe string, channels ...string) (trial, error) {
+// inCluster are the commands that nodes of a cluster are sent besides: who owns the slots, and ASKING, which concerns the
+// next command alone.
+func inCluster() [][]any { return [][]any{{"cluster", "slots"}, {"asking"}, {"ping"}} }
+
+// try sends each command that is needed, those of more too, also to see that a write is taken and which replicas receive it
+// in time. Nobody listens to the channel of the probe.
+func try(ctx context.Context, c redis.UniversalClient, wanted replicas, prefix, probe string, more [][]any) (trial, error) {
 	t := trial{prefix: prefix}
 	cmds, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, args := range attempts(probe, probe) {
+		for _, args := range slices.Concat(attempts(probe, probe), more) {
 			p.Do(ctx, args...)
 		}
-		if wanted.count > 0 {
-			waiting(ctx, p, 0, time.Millisecond)
-		}
 		p.HSet(ctx, probe, "f", "")
-		p.Do(ctx, "pexpire", probe, 10_000) // should the next not come through
+		p.Do(ctx, "pexpire", probe, 10_000) // should the last not come through
+		if wanted.count > 0 {
+			waiting(ctx, p, wanted.count, wanted.timeout)
+		}
 		p.Del(ctx, probe)
 		return nil
 	})
@@ -54,12 +59,21 @@ func try(ctx context.Context, c redis.UniversalClient, wanted replicas, prefix, 
 		return t, err
 	}
 	for _, cmd := range cmds {
-		denied := t.judge(cmd.Name(), cmd.Err())
-		if cmd.Name() == "hset" && !denied {
-			t.written = cmd.Err()
+		name := cmd.Name()
+		if name == "cluster" {
+			name = "cluster|slots"
+		}
+		denied := t.judge(name, cmd.Err())
+		switch name {
+		case "hset":
+			if !denied {
+				t.written = cmd.Err()
+			}
+		case "wait":
+			t.received = cmd.(*redis.IntCmd).Val()
 		}
 	}
-	return t, t.listen(ctx, c, channels)
+	return t, nil
 }
 
 // listen subscribes to channels that hints come over, and unsubscribes.
@@ -151,4 +165,21 @@ func (t trial) writing() Finding {
 		return f.fail("a write is refused: "+text, remedy)
 	}
 	return f.ok("a write is taken")
+}
+
+// acknowledgement tells whether as many replicas as the store waits for have received the write in time; nothing where that
+// was not to be seen, and said.
+func (t trial) acknowledgement(wanted replicas) []Finding {
+	if wanted.count == 0 || t.written != nil || t.keys || slices.ContainsFunc([]string{"wait", "hset"}, func(c string) bool {
+		return slices.Contains(t.commands, c) || slices.Contains(t.unknown, c)
+	}) {
+		return nil
+	}
+	f, found := Finding{Check: "acknowledgement"}, fmt.Sprintf("%d of %d replicas have received a write within %v", t.received,
+		wanted.count, wanted.timeout)
+	if t.received < int64(wanted.count) {
+		return []Finding{f.fail(found+", so that nothing is acquired or committed",
+			"find out what keeps the others, or set a longer ReplicaTimeout (replica_timeout) or a lower MinReplicas (min_replicas)")}
+	}
+	return []Finding{f.ok(found)}
 }
