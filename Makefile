@@ -1,7 +1,7 @@
 # Bare `make` prints the targets.
 
 # Every directory with a go.mod: `go test ./...` passes over nested modules in silence. `make modules` compares.
-MODULES := tools bench .
+MODULES := tools tools/etcd bench . store/etcdstore
 
 # Limit of one package's tests. The whole of it takes a few minutes on two cores.
 TIMEOUT ?= 15m
@@ -33,8 +33,9 @@ need() { \
 }
 endef
 
-setup: ## install what the tests need (redis-server, gcc, zookeeper), or say how
+setup: ## install what the tests need (redis-server, gcc, zookeeper; etcd is built), or say how
 	@$(need); need redis-server redis-server; need gcc "gcc libc6-dev"; need /usr/share/zookeeper/bin/zkServer.sh zookeeper
+	@go tool -modfile=tools/etcd/go.mod -n go.etcd.io/etcd/server/v3 >/dev/null
 
 modules: ## fail when a directory with a go.mod is not on the list MODULES
 	@listed=$$(printf '%s\n' $(MODULES) | sort); \
@@ -70,8 +71,8 @@ tidy: ## go mod tidy in every module, this one first: the others depend on it
 	@for m in . $(filter-out .,$(MODULES)); do go -C $$m mod tidy; done
 
 cross: ## compile for macOS, and the libraries for Windows
-	@echo "== darwin: everything"; GOOS=darwin CGO_ENABLED=0 go build ./...
-	@echo "== windows: $(LIBRARIES)"; GOOS=windows CGO_ENABLED=0 go build $(LIBRARIES)
+	@echo "== darwin: everything"; for m in . store/etcdstore; do GOOS=darwin CGO_ENABLED=0 go -C $$m build ./...; done
+	@echo "== windows: $(LIBRARIES)"; GOOS=windows CGO_ENABLED=0 go build $(LIBRARIES); GOOS=windows CGO_ENABLED=0 go -C store/etcdstore build .
 
 fuzz-seeds: ## run the committed seeds of all fuzz targets
 	@go test -run '^Fuzz' ./...

@@ -128,6 +128,14 @@ func (p *Process) Signal(sig syscall.Signal) {
 	}
 }
 
+// Pid returns the number of the process, 0 when none was launched.
+func (p *Process) Pid() int {
+	if r := p.last(); r != nil {
+		return r.command.Process.Pid
+	}
+	return 0
+}
+
 func (p *Process) last() *run {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,2 @@
+// Package etcdstore keeps leases and records in an etcd cluster.
+package etcdstore
