@@ -242,7 +242,7 @@ var redisStoreMutants = []mutant{
 	},
 	{
 		name: "redis-silent-subscription-kept", rule: "a subscription that has fallen silent is replaced",
-		file:   "store/redisstore/watch.go",
+		file:   "internal/redisclient/subscription.go",
 		old:    "if asked && now == before {",
 		new:    "if asked && now < before {",
 		killer: wire,

@@ -3,7 +3,7 @@ package redisstore
 import "time"
 
 // Silence makes the subscription of s ask for signs of life that often, instead of every 5 s.
-func Silence(s *Store, d time.Duration) { s.silence = d }
+func Silence(s *Store, d time.Duration) { s.hub.Silence = d }
 
 // Attempted returns the commands that Check tries, less those that make a connection.
 func Attempted() []string {

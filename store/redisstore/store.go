@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/go-singleton/singleton/internal/hub"
 	"github.com/go-singleton/singleton/internal/redisclient"
 	"github.com/go-singleton/singleton/internal/spell"
 	"github.com/go-singleton/singleton/store"
@@ -37,8 +36,7 @@ type Store struct {
 	replicas replicas
 	problem  error         // of New's arguments; nil when there is none
 	slots    chan struct{} // one for each call over connections of our own; nil when there are none
-	hub      *hub.Hub
-	silence  time.Duration // of a subscription; see the constant
+	hub      *redisclient.Subscription
 	spells   spell.Spells
 	batch    *batch
 
@@ -117,8 +115,8 @@ func newStore(opts *Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{prefix: o.Prefix, log: o.Logger, silence: silence}
-	s.hub = hub.New(s.hear)
+	s := &Store{prefix: o.Prefix, log: o.Logger}
+	s.hub = s.subscription()
 	s.batch = newBatch(s)
 	s.problem = store.CheckName("prefix", o.Prefix)
 	var err error
