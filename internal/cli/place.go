@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -67,19 +68,27 @@ func (o *opened) explain(err error) error {
 	which := fmt.Sprintf("the store %s (%s)", o.name, o.from)
 	said := said(err)
 	secure := ""
-	if strings.HasPrefix(o.name, "rediss") {
+	scheme, _, _ := strings.Cut(o.name, "://")
+	if scheme, _, _ = strings.Cut(scheme, "+"); scheme != "redis" && strings.HasSuffix(scheme, "s") { // rediss, zks, ...
 		secure = ", does it speak TLS"
 	}
+	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	network, isNetwork := errors.AsType[net.Error](err) // the first: what a client has met may stand before the end of its time
 	text := which + ": " + said
 	switch {
 	case errors.Is(err, store.ErrPermanent):
 		text = which + " cannot be used: " + said // and what to do
+	case distrusted:
+		text = fmt.Sprintf("%s cannot be trusted: %s; is it the right server, and the ca of the URL right?", which, untimed(said))
 	case isNetwork && network.Timeout():
 		text = fmt.Sprintf("%s does not answer in time; is it overloaded%s, or the network cut?", which, secure)
 	case isNetwork, errors.Is(err, io.EOF):
-		text = fmt.Sprintf("%s cannot be asked: %s; is it running%s, and the URL right?", which,
-			strings.TrimSuffix(said, ": "+context.DeadlineExceeded.Error()), secure)
+		text = fmt.Sprintf("%s cannot be asked: %s; is it running%s, and the URL right?", which, untimed(said), secure)
 	}
 	return &storeError{text, err}
+}
+
+// untimed is an error's text without the end of the time, before which a client has met that error again and again.
+func untimed(said string) string {
+	return strings.TrimSuffix(said, ": "+context.DeadlineExceeded.Error())
 }

@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"crypto/tls"
+	"io"
+	"net"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -81,4 +85,50 @@ func TestACrontabOnZooKeeper(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	checkSecret(t, "the log", leader.output()+follower.output())
+}
+
+// TestSEC1ZooKeeperByTLS has the URL name all files; what stands before the server wants a certificate.
+func TestSEC1ZooKeeperByTLS(t *testing.T) {
+	server, authority := zktest.Start(t), newAuthority(t, t.TempDir())
+	ours := authority.Client()
+	ours.ClientAuth, ours.ClientCAs = tls.RequireAndVerifyClientCert, ours.RootCAs
+	addr := terminate(t, ours, server.Addr())
+	query := "?ca=" + authority.CA + "&cert=" + authority.Certificate + "&key=" + authority.Key + "&password_file=" + write(t, "password", canary)
+	r := call(t, nil, "status", "--group", "g", "--store", "zks://u:@"+addr+"/x"+query)
+	if r.code != exitNoLeader || !strings.HasPrefix(r.stdout, "g: NO LEADER") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	r = call(t, nil, "status", "--group", "g", "--store", "zks://"+addr)
+	if r.code != exitFailed || !strings.Contains(r.stderr, "signed by unknown authority; is it the right server, ") {
+		t.Errorf("without the files: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// terminate speaks TLS with clients and hands on what they say.
+func terminate(t *testing.T, c *tls.Config, target string) (addr string) {
+	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer client.Close()
+				server, err := net.Dial("tcp", target)
+				if err != nil {
+					return
+				}
+				defer server.Close()
+				wg.Go(func() { _, _ = io.Copy(client, server); client.Close() })
+				_, _ = io.Copy(server, client)
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return l.Addr().String()
 }
