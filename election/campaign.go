@@ -29,7 +29,7 @@ const (
 type won struct {
 	lease   store.Lease
 	sent    world.Instant
-	replied time.Time
+	replied world.Instant
 	session *Session
 }
 
@@ -127,7 +127,7 @@ func (e *Elector) acquire(ctx context.Context) (*won, error) {
 			lease, err = e.leases.Acquire(ctx, e.cfg.Group, c)
 			return err
 		})
-		replied := time.Now()
+		replied := e.world.Now()
 		e.heard(c.ID, err)
 		switch {
 		case err == nil:

@@ -225,6 +225,9 @@ func TestB19ClockOfTheStoreJumps(t *testing.T) {
 		if second.Token() <= first.Token() {
 			t.Errorf("token %d after %d", second.Token(), first.Token())
 		}
+		if n := r.logged("the store's clock has jumped", "jump=1h0m0s", "level=WARN"); n != 1 {
+			t.Errorf("the jump ahead was logged %d times: %s", n, r.logs.String())
+		}
 		s.SetClockOffset(0) // its end is an hour away; the next renewal brings it back
 		pass(lease)
 		if n := r.logged("the store's clock has jumped", "jump=-1h0m0s", "level=WARN"); n != 1 {

@@ -52,6 +52,9 @@ type Elector struct {
 	far   uint64          // token of the leader whose far expiry has been logged
 	idle  time.Duration   // the session wanted while nothing holds it
 
+	storeTime  time.Time     // the store's clock when it was heard of last; zero before
+	storeHeard world.Instant // and when that was
+
 	watching   context.Context // ends with the last campaign
 	subscribed bool
 

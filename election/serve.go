@@ -103,7 +103,7 @@ func (e *Elector) newTerm(won *won) *Term {
 	t.life = lifetime.New(e.base, won.sent, won.lease.TTL, ErrExpired)
 	t.ctx, t.cancel = context.WithCancelCause(t.life.Context())
 	t.log = e.log() // names the session that it leads on, which may be over when the term is
-	t.clock.Store(&clock{store: won.lease.Time, local: won.replied})
+	e.compareClocks(t, won.lease.Time, won.replied)
 	return t
 }
 
@@ -177,7 +177,7 @@ func (e *Elector) renew(ctx context.Context, t *Term) (last error) {
 		if !t.session.life.Extend(sent, g.TTL) || !t.life.Extend(sent, g.TTL) {
 			t.life.End(ErrExpired) // an answer that comes too late is worth nothing
 		}
-		e.compareClocks(t, g.Time)
+		e.compareClocks(t, g.Time, e.world.Now())
 		t.log.Debug("renewed", "token", t.Token(), "took", time.Since(sent.Mono))
 		return g.TTL, nil
 	})
@@ -188,12 +188,22 @@ func (e *Elector) renew(ctx context.Context, t *Term) (last error) {
 	return last
 }
 
-// compareClocks notes the store's clock and warns when it has jumped by more than a lease's guard.
-func (e *Elector) compareClocks(t *Term, now time.Time) {
-	next := &clock{store: now, local: time.Now()}
-	before := t.clock.Swap(next)
-	jump := next.store.Sub(before.store) - next.local.Sub(before.local)
-	if jump.Abs() > lifetime.Guard(t.lease.TTL) {
+// compareClocks notes the store's clock, as a reply of this moment has it, and warns when it has jumped since the last that
+// this replica heard of it, in this term or an earlier one: by more than a lease's guard and 1 % of the time since. Where
+// the two clocks here disagree about that time, because the machine was suspended or its clock set, the smaller jump counts.
+func (e *Elector) compareClocks(t *Term, store time.Time, replied world.Instant) {
+	t.clock.Store(&clock{store: store, local: replied.Mono})
+	before, at := e.storeTime, e.storeHeard
+	e.storeTime, e.storeHeard = store, replied
+	if before.IsZero() {
+		return
+	}
+	mono, wall := replied.Mono.Sub(at.Mono), replied.Wall.Sub(at.Wall)
+	jump, other := store.Sub(before)-mono, store.Sub(before)-wall
+	if other.Abs() < jump.Abs() {
+		jump = other
+	}
+	if jump.Abs() > lifetime.Guard(t.lease.TTL)+mono/100 {
 		e.log().Warn("the store's clock has jumped", "token", t.Token(), "jump", jump)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/go-singleton/singleton/internal/clockjump"
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
@@ -326,14 +326,12 @@ func TestCheckSaysWhatItMayNotSee(t *testing.T) {
 }
 
 func TestB19CheckTellsAClockThatIsOff(t *testing.T) {
-	m := miniredis.RunT(t)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
-	defer client.Close()
-	s := open(t, client, nil)
+	clock := clockjump.Start(t)
+	s := open(t, redistest.Start(t, redistest.Clock(clock)).Client(), nil)
 	for off, want := range map[time.Duration]redisstore.Level{
 		-time.Hour: redisstore.LevelFail, time.Hour: redisstore.LevelWarn, time.Second: redisstore.LevelOK,
 	} {
-		m.SetTime(time.Now().Add(off))
+		clock.Jump(off - clock.Offset())
 		findings, err := s.Check(t.Context(), "", 0)
 		must(t, err)
 		for _, f := range findings {

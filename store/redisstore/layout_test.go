@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/go-singleton/singleton/internal/clockjump"
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
@@ -151,24 +152,53 @@ func documented(t *testing.T) []string {
 }
 
 func TestB19TokensGrowWhenTheServersClockJumps(t *testing.T) {
-	m := miniredis.RunT(t)
-	m.ClockTTL(true)
-	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
-	defer client.Close()
-	s, ctx := open(t, client, nil), t.Context()
+	clock := clockjump.Start(t)
+	s, ctx := open(t, redistest.Start(t, redistest.Clock(clock)).Client(), nil), t.Context()
 	last := uint64(0)
-	start := time.Now()
-	for i, jump := range []time.Duration{0, time.Hour, -time.Hour, 0, -2 * time.Hour} {
-		m.SetTime(start.Add(jump))
+	for i, offset := range []time.Duration{0, time.Hour, -time.Hour, 0, -2 * time.Hour} {
+		clock.Jump(offset - clock.Offset())
 		l := lead(t, s, "a", fmt.Sprintf("n%d", i))
 		if l.Token <= last {
-			t.Errorf("clock %v: token %d after %d", jump, l.Token, last)
+			t.Errorf("clock %v: token %d after %d", offset, l.Token, last)
 		}
-		if off := l.Time.Sub(start.Add(jump)); off.Abs() > time.Minute {
-			t.Errorf("clock %v: the store's time is %v off", jump, off)
+		if off := time.Until(l.Time) - offset; off.Abs() > time.Minute {
+			t.Errorf("clock %v: the store's time is %v off", offset, off)
 		}
 		last = l.Token
+		must(t, s.Commit(ctx, l, 1, nil))
 		must(t, s.Release(ctx, l))
+	}
+}
+
+// TestB19AStepOfTheClockEndsALeaseAndItsHolderIsRefused is one forward beyond the lease's end, which is then given to
+// another at once, and one back, after which it goes on.
+func TestB19AStepOfTheClockEndsALeaseAndItsHolderIsRefused(t *testing.T) {
+	clock := clockjump.Start(t)
+	s, ctx := open(t, redistest.Start(t, redistest.Clock(clock)).Client(), nil), t.Context()
+	l := lead(t, s, "a", "n1")
+	must(t, s.Commit(ctx, l, 1, nil))
+	clock.Jump(l.TTL - time.Second)
+	_, err := s.Renew(ctx, l)
+	must(t, err) // there was a second left
+	clock.Jump(l.TTL + time.Second)
+	next := lead(t, s, "b", "n2")
+	if next.Token <= l.Token {
+		t.Errorf("token %d after %d", next.Token, l.Token)
+	}
+	must(t, s.Commit(ctx, next, 1, nil))
+	if err := s.Commit(ctx, l, 2, nil); !errors.Is(err, store.ErrLost) {
+		t.Errorf("a commit of the one before: %v", err)
+	}
+	if _, err := s.Renew(ctx, l); !errors.Is(err, store.ErrLost) {
+		t.Errorf("a renewal of the one before: %v", err)
+	}
+	clock.Reset()
+	_, err = s.Renew(ctx, next)
+	must(t, err)
+	must(t, s.Commit(ctx, next, 2, nil))
+	leader, err := s.Leader(ctx, "g")
+	if err != nil || leader.Token != next.Token || leader.Remaining > next.TTL {
+		t.Errorf("after the renewal: %+v, %v", leader, err)
 	}
 }
 
