@@ -16,6 +16,7 @@ import (
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store"
+	"github.com/go-singleton/singleton/store/redisstore"
 )
 
 func TestB5LeaseIsTakenAway(t *testing.T) {
@@ -229,5 +230,62 @@ func TestB17PermanentErrorsEndRun(t *testing.T) {
 			permanent(t, r.err, c.cause, c.remedy)
 			g.nobodyElse()
 		})
+	}
+}
+
+// rewriting is a client of a kind that is used as it is, and whose commands something changes on their way.
+type rewriting struct{ redis.UniversalClient }
+
+// TestB17KeysThatAreRewrittenOnTheirWayEndRun gives each key of a call a slot of its own, as a proxy does that knows
+// nothing of hash tags.
+func TestB17KeysThatAreRewrittenOnTheirWayEndRun(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, redistest.Args("--cluster-enabled", "yes"))
+	if err := g.admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a cluster", func() bool {
+		return strings.Contains(g.admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+	})
+	client := g.server.Client()
+	client.AddHook(rewriter{})
+	st := ends(g, redisstore.New(rewriting{client}, &redisstore.Options{Logger: g.log()}))
+	r := g.start(st, election.Config{ID: "a"}, untilEnd)
+	receive(t, r.done, "the return of Run")
+	permanent(t, r.err, "CROSSSLOT", "let nothing on the way to the server rewrite keys")
+	s, err := scheduler.New(st, scheduler.Config{ID: "b", Group: g.name, Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	permanent(t, s.Run(t.Context()), "CROSSSLOT", "let nothing on the way to the server rewrite keys")
+	g.nobodyElse()
+}
+
+// rewriter is a hook that takes the braces out of keys.
+type rewriter struct{}
+
+func (rewriter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (rewriter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		withoutTags(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (rewriter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			withoutTags(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func withoutTags(cmd redis.Cmder) {
+	for i, arg := range cmd.Args() {
+		if key, ok := arg.(string); ok && strings.HasPrefix(key, "singleton:{") {
+			cmd.Args()[i] = strings.NewReplacer("{", "", "}", "").Replace(key)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,30 @@ func TestB16FlushedScriptsAreLoadedAgain(t *testing.T) {
 		_, err := s.Renew(t.Context(), l)
 		must(t, err)
 		must(t, s.Commit(t.Context(), l, number+1, nil))
+	}
+}
+
+// TestB16FlushedScriptsAreLoadedAgainBetweenRenewalsInOnePipeline is one server with ten groups, renewed at the same time.
+func TestB16FlushedScriptsAreLoadedAgainBetweenRenewalsInOnePipeline(t *testing.T) {
+	client := redistest.Start(t).Client()
+	s := open(t, client, nil)
+	var leases []store.Lease
+	for i := range 10 {
+		l, err := s.Acquire(t.Context(), fmt.Sprintf("g%d", i), candidate("a", "n1"))
+		must(t, err)
+		leases = append(leases, l)
+	}
+	for range 3 {
+		do(t, client, "SCRIPT", "FLUSH")
+		var renewals sync.WaitGroup
+		for _, l := range leases {
+			renewals.Go(func() {
+				if _, err := s.Renew(t.Context(), l); err != nil {
+					t.Errorf("%s: %v", l.Group, err)
+				}
+			})
+		}
+		renewals.Wait()
 	}
 }
 
