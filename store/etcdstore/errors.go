@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -83,11 +82,11 @@ func lame(err error) bool {
 // ends the spell.
 func (s *Store) judge(ctx context.Context, method string, err error) error {
 	if err == nil {
-		s.spell(method, "")
+		s.spells.End(method)
 		return nil
 	}
 	if _, held := errors.AsType[*store.HeldError](err); held {
-		s.spell(method, "")
+		s.spells.End(method)
 		return err
 	}
 	if store.Definite(err) {
@@ -107,9 +106,8 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 		}
 	}
 	for _, a := range alarming {
-		if errors.Is(known, a.error) && s.spell(method, a.remedy) {
-			s.log.ErrorContext(ctx, "the store cannot keep what it is given; it is asked again",
-				slog.Any("error", err), slog.String("remedy", a.remedy))
+		if errors.Is(known, a.error) {
+			s.spells.Alarm(ctx, s.log, method, err, a.remedy)
 		}
 	}
 	return err
@@ -124,15 +122,4 @@ func cause(err error) error {
 		return s.GRPCStatus().Err()
 	}
 	return err
-}
-
-// spell notes which alarm a method is in, none being "", and tells whether it is a new one.
-func (s *Store) spell(method, alarm string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.spells[method] == alarm {
-		return false
-	}
-	s.spells[method] = alarm
-	return true
 }

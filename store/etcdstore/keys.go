@@ -3,8 +3,6 @@ package etcdstore
 import (
 	"strings"
 
-	"go.etcd.io/etcd/client/v3"
-
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -33,15 +31,6 @@ func (s *Store) bucketPrefix(group, bucket string) string {
 
 func (s *Store) recordKey(group, bucket, key string) string {
 	return s.bucketPrefix(group, bucket) + key
-}
-
-// watchRange is the range of keys that a topic is about: one key where end is "".
-func (s *Store) watchRange(group string, t store.Topic) (key, end string) {
-	if t == store.LeaseFree {
-		return s.leaseKey(group), ""
-	}
-	prefix := s.bucketPrefix(group, store.InboxBucket)
-	return prefix, clientv3.GetPrefixRangeEnd(prefix)
 }
 
 // after is the first key behind key.

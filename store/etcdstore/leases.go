@@ -126,7 +126,7 @@ func (s *Store) giveBack(ctx context.Context, l *link, id clientv3.LeaseID, err 
 
 // warn says once for a group that leases are longer than was asked for.
 func (s *Store) warn(group string, asked, granted time.Duration) {
-	if granted-asked >= time.Second && s.spell("lease of "+group, granted.String()) {
+	if granted-asked >= time.Second && s.spells.Begin("lease of "+group, granted.String()) {
 		s.log.Warn("etcd grants longer leases than asked for: whole seconds, 2 at least, and one and a half election timeouts of its servers",
 			slog.String("group", group), slog.Duration("asked", asked), slog.Duration("granted", granted))
 	}

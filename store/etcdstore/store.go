@@ -10,6 +10,8 @@ import (
 
 	"go.etcd.io/etcd/client/v3"
 
+	"github.com/go-singleton/singleton/internal/hub"
+	"github.com/go-singleton/singleton/internal/spell"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -23,7 +25,10 @@ type Store struct {
 	cfg     Config
 	log     *slog.Logger
 	problem error // of New's argument; nil when there is none
-	hub     *hub
+	hub     *hub.Hub
+	spells  spell.Spells
+
+	listening int // the endpoint of the next stream of watches; the hub's
 
 	ctx        context.Context // ends with the store
 	cancel     context.CancelFunc
@@ -33,7 +38,6 @@ type Store struct {
 	link   *link // nil before the first call, and after one that got no answer
 	next   int   // the endpoint of the next link
 	closed bool
-	spells map[string]string // by method: the error that has been logged and has not ended
 }
 
 var _ store.Store = (*Store)(nil)
@@ -42,12 +46,13 @@ var _ store.Store = (*Store)(nil)
 // store's own: one from the first call on, one more while something is watched. Close ends them.
 func New(c Config) *Store {
 	c, problem := c.complete()
-	s := &Store{cfg: c, log: c.Logger, problem: problem, spells: map[string]string{}}
+	s := &Store{cfg: c, log: c.Logger, problem: problem}
 	if len(c.Endpoints) > 0 {
 		s.next = rand.IntN(len(c.Endpoints))
+		s.listening = rand.IntN(len(c.Endpoints))
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.hub = newHub(s)
+	s.hub = hub.New(s.hear)
 	return s
 }
 
@@ -64,7 +69,7 @@ func (s *Store) Close() error {
 	s.link = nil
 	s.mu.Unlock()
 	s.cancel()
-	s.hub.stop()
+	s.hub.Close()
 	if l != nil {
 		l.retire()
 	}

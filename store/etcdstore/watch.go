@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -13,54 +12,12 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/client/v3"
 
+	"github.com/go-singleton/singleton/internal/hub"
 	"github.com/go-singleton/singleton/store"
 )
 
-// How the hub tries again.
-const (
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 2 * time.Second
-)
-
-// hub shares one stream of watches among all watchers of a store, on a connection beside that of the calls. Its
-// goroutine runs while there is a watcher. A stream that breaks is replaced by one to the next endpoint.
-type hub struct {
-	store   *Store
-	ctx     context.Context // ends with the store
-	cancel  context.CancelFunc
-	changed chan struct{} // there is something to do
-	running sync.WaitGroup
-
-	mu      sync.Mutex
-	points  map[place]*point
-	watches map[int64]place // what is watched on the present stream, or has been asked for
-	asked   []int64         // the watches that have not been answered, in order
-	last    int64           // ID of a watch
-	alive   bool            // the goroutine runs
-	stopped bool
-}
-
-// place is what is watched.
-type place struct {
-	group string
-	topic store.Topic
-}
-
-// point is a place that somebody watches.
-type point struct {
-	watchers []*watcher
-	id       int64 // of the watch on the present stream; 0 when none has been asked for
-	stands   bool
-	pause    time.Time // no watch is asked for before; zero for at once
-}
-
-type watcher struct{ hint func() }
-
-func newHub(s *Store) *hub {
-	h := &hub{store: s, changed: make(chan struct{}, 1), points: map[place]*point{}, watches: map[int64]place{}}
-	h.ctx, h.cancel = context.WithCancel(context.Background())
-	return h
-}
+// refusedPause is how long until a watch is asked for again that the servers do not allow.
+const refusedPause = 2 * time.Second
 
 // Watch implements store.Leases.
 func (s *Store) Watch(ctx context.Context, group string, t store.Topic, hint func()) error {
@@ -73,238 +30,179 @@ func (s *Store) Watch(ctx context.Context, group string, t store.Topic, hint fun
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w, at := &watcher{hint: hint}, place{group, t}
-	stands, err := s.hub.add(at, w)
-	if err != nil {
-		return err
+	if !s.hub.Watch(ctx, s.watchKey(group, t), group, t, hint) {
+		return errClosed
 	}
-	if stands {
-		hint()
-	}
-	context.AfterFunc(ctx, func() { s.hub.remove(at, w) })
 	return nil
 }
 
-// add tells whether the watch stands already.
-func (h *hub) add(at place, w *watcher) (stands bool, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.stopped {
-		return false, errClosed
+// watchKey is the key that a topic is about, or what all those begin with.
+func (s *Store) watchKey(group string, t store.Topic) string {
+	if t == store.LeaseFree {
+		return s.leaseKey(group)
 	}
-	p := h.points[at]
-	if p == nil {
-		p = &point{}
-		h.points[at] = p
-		h.wake()
-	}
-	p.watchers = append(p.watchers, w)
-	if !h.alive {
-		h.alive = true
-		h.running.Go(h.run)
-	}
-	return p.stands, nil
+	return s.bucketPrefix(group, store.InboxBucket)
 }
 
-func (h *hub) remove(at place, w *watcher) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := h.points[at]
-	if p == nil {
-		return
-	}
-	p.watchers = slices.DeleteFunc(p.watchers, func(other *watcher) bool { return other == w })
-	if len(p.watchers) == 0 {
-		delete(h.points, at)
-		h.wake()
-	}
+// ear is a stream of watches, on a connection beside that of the calls. One that breaks is replaced by one to the next
+// endpoint.
+type ear struct {
+	store *Store
+	have  map[string]*hub.Point // what is wanted, by name
+
+	mu      sync.Mutex
+	watches map[string]int64     // by name: the last that was asked for
+	names   map[int64]string     // the other way round
+	last    int64                // ID of a watch
+	asked   []int64              // the watches that have not been answered, in order
+	ended   map[string]time.Time // by name: what the servers watch no more, and when to ask again
 }
 
-func (h *hub) wake() {
-	select {
-	case h.changed <- struct{}{}:
-	default:
-	}
-}
-
-// stop ends the goroutine and waits for it.
-func (h *hub) stop() {
-	h.mu.Lock()
-	h.stopped = true
-	h.mu.Unlock()
-	h.cancel()
-	h.running.Wait()
-}
-
-// run keeps a stream that watches what is wanted, until nothing is.
-func (h *hub) run() {
-	wait := minBackoff
-	n := len(h.store.cfg.Endpoints)
-	for next := rand.IntN(n); ; next = (next + 1) % n {
-		if h.serve(h.store.cfg.Endpoints[next]) {
-			wait = minBackoff
-		}
-		if h.finished() {
-			return
-		}
-		select {
-		case <-h.ctx.Done():
-		case <-time.After(wait/2 + rand.N(wait)):
-		}
-		wait = min(2*wait, maxBackoff)
-	}
-}
-
-// finished forgets what the last stream has watched, and ends the hub's goroutine when nobody watches: Watch starts
-// another.
-func (h *hub) finished() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	clear(h.watches)
-	h.asked = nil
-	for _, p := range h.points {
-		p.id, p.stands = 0, false
-	}
-	if len(h.points) == 0 || h.ctx.Err() != nil {
-		h.alive = false
-	}
-	return !h.alive
-}
-
-// serve opens a stream to an endpoint and keeps it until it breaks or is not needed; it tells whether it has been of use.
-func (h *hub) serve(endpoint string) (served bool) {
-	ctx, cancel := context.WithCancel(h.ctx)
+// hear opens a stream and keeps it until it breaks or is not needed; it tells whether it has been of use.
+func (s *Store) hear(ctx context.Context) (heard bool) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client, err := dial(ctx, h.store.cfg, endpoint)
+	endpoint := s.cfg.Endpoints[s.listening%len(s.cfg.Endpoints)]
+	s.listening++
+	report := func(err error) {
+		if ctx.Err() == nil {
+			s.log.Debug("the stream that hints come over has broken; it is replaced", slog.String("endpoint", endpoint), slog.Any("error", err))
+		}
+	}
+	client, err := dial(ctx, s.cfg, endpoint)
 	if err != nil {
-		h.report(endpoint, err)
+		report(err)
 		return false
 	}
 	defer func() { _ = client.Close() }()
 	stream, err := etcdserverpb.NewWatchClient(client.ActiveConnection()).Watch(clientv3.WithRequireLeader(ctx))
 	if err != nil {
-		h.report(endpoint, err)
+		report(err)
 		return false
 	}
+	e := &ear{
+		store: s, have: map[string]*hub.Point{}, watches: map[string]int64{}, names: map[int64]string{}, ended: map[string]time.Time{},
+	}
 	broken := make(chan error, 1)
-	h.running.Go(func() {
+	var receiving sync.WaitGroup
+	receiving.Go(func() {
 		for {
 			answer, err := stream.Recv()
 			if err != nil {
 				broken <- err
 				return
 			}
-			served = true
-			h.heard(answer)
+			heard = true
+			e.hear(answer)
 		}
 	})
+	defer receiving.Wait()
+	defer cancel()
 	for {
-		requests, pause, wanted := h.wanted()
+		came, went := s.hub.Difference(e.have)
+		if len(e.have) == 0 {
+			return heard
+		}
+		requests, pause := e.requests(came, went)
 		for _, r := range requests {
 			if stream.Send(r) != nil {
-				break // Recv tells why
+				break // receiving tells why
 			}
-		}
-		if !wanted {
-			cancel()
-			<-broken
-			return served
 		}
 		timer := time.NewTimer(pause)
 		select {
-		case <-h.changed:
+		case <-s.hub.Changed():
 		case <-timer.C:
 		case err := <-broken:
 			timer.Stop()
-			h.report(endpoint, err)
-			return served
+			report(err)
+			return heard
 		}
 		timer.Stop()
 	}
 }
 
-// wanted returns what to ask for on the present stream, when to look again, and whether anything is watched at all.
-func (h *hub) wanted() (requests []*etcdserverpb.WatchRequest, pause time.Duration, any bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// requests returns what to ask for, and when to look again.
+func (e *ear) requests(came, went []*hub.Point) (requests []*etcdserverpb.WatchRequest, pause time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range went {
+		requests = append(requests, e.forget(p.Name)...)
+	}
 	pause = time.Hour
 	now := time.Now()
-	for _, id := range slices.Sorted(maps.Keys(h.watches)) {
-		if p := h.points[h.watches[id]]; p == nil || p.id != id {
-			delete(h.watches, id)
-			requests = append(requests, &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CancelRequest{
-				CancelRequest: &etcdserverpb.WatchCancelRequest{WatchId: id}}})
-		}
-	}
-	for at, p := range h.points {
-		switch {
-		case p.id != 0:
-		case p.pause.After(now):
-			pause = min(pause, p.pause.Sub(now))
+	for _, name := range slices.Sorted(maps.Keys(e.ended)) {
+		switch at := e.ended[name]; {
+		case e.have[name] == nil:
+			delete(e.ended, name)
+		case at.After(now):
+			pause = min(pause, at.Sub(now))
 		default:
-			h.last++
-			p.id = h.last
-			h.watches[p.id] = at
-			h.asked = append(h.asked, p.id)
-			requests = append(requests, h.store.watchRequest(p.id, at))
+			came = append(came, e.have[name])
 		}
 	}
-	return requests, pause, len(h.points) > 0
+	for _, p := range came {
+		requests = append(requests, e.forget(p.Name)...)
+		e.last++
+		e.watches[p.Name], e.names[e.last] = e.last, p.Name
+		e.asked = append(e.asked, e.last)
+		delete(e.ended, p.Name)
+		requests = append(requests, watchRequest(e.last, p))
+	}
+	return requests, pause
 }
 
-// watchRequest asks to be told from now on.
-func (s *Store) watchRequest(id int64, at place) *etcdserverpb.WatchRequest {
-	key, end := s.watchRange(at.group, at.topic)
-	r := &etcdserverpb.WatchCreateRequest{Key: []byte(key), WatchId: id}
-	if at.topic == store.LeaseFree {
+// forget gives a watch up, if there is one.
+func (e *ear) forget(name string) []*etcdserverpb.WatchRequest {
+	id, found := e.watches[name]
+	if !found {
+		return nil
+	}
+	delete(e.watches, name)
+	delete(e.names, id)
+	return []*etcdserverpb.WatchRequest{{RequestUnion: &etcdserverpb.WatchRequest_CancelRequest{
+		CancelRequest: &etcdserverpb.WatchCancelRequest{WatchId: id}}}}
+}
+
+// watchRequest asks to be told from now on: who watches looks for himself when the watch stands.
+func watchRequest(id int64, p *hub.Point) *etcdserverpb.WatchRequest {
+	r := &etcdserverpb.WatchCreateRequest{Key: []byte(p.Name), WatchId: id}
+	if p.Topic == store.LeaseFree {
 		r.Filters = []etcdserverpb.WatchCreateRequest_FilterType{etcdserverpb.WatchCreateRequest_NOPUT}
 	} else {
-		r.RangeEnd = []byte(end)
+		r.RangeEnd = []byte(clientv3.GetPrefixRangeEnd(p.Name))
 		r.Filters = []etcdserverpb.WatchCreateRequest_FilterType{etcdserverpb.WatchCreateRequest_NODELETE}
 	}
 	return &etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: r}}
 }
 
-// heard calls the hints that an answer is about. A watch that the servers have ended, because it has fallen behind what
-// they have compacted or because it is not allowed, is asked for again, from then on.
-func (h *hub) heard(answer *etcdserverpb.WatchResponse) {
-	h.mu.Lock()
+// hear hands on what an answer is about. A watch that the servers have ended, because it has fallen behind what they have
+// compacted or because it is not allowed, is asked for again, from then on.
+func (e *ear) hear(answer *etcdserverpb.WatchResponse) {
+	e.mu.Lock()
 	id := answer.WatchId
-	if answer.Created && len(h.asked) > 0 { // a watch that is refused is told without its ID
-		id, h.asked = h.asked[0], h.asked[1:]
+	if answer.Created && len(e.asked) > 0 { // a watch that is refused is told without its ID
+		id, e.asked = e.asked[0], e.asked[1:]
 	}
-	at, ours := h.watches[id]
-	p := h.points[at]
-	if !ours || p == nil || p.id != id {
-		h.mu.Unlock()
-		return
-	}
-	var watchers []*watcher
-	var refused error
-	if answer.Canceled {
-		delete(h.watches, id)
-		p.id, p.stands = 0, false
+	name, ours := e.names[id]
+	if ours && answer.Canceled {
+		delete(e.watches, name)
+		delete(e.names, id)
+		e.ended[name] = time.Now()
 		if answer.CompactRevision == 0 {
-			refused = errors.New(answer.CancelReason)
-			p.pause = time.Now().Add(maxBackoff)
+			e.ended[name] = time.Now().Add(refusedPause)
 		}
-		h.wake()
-	} else if answer.Created || len(answer.Events) > 0 {
-		p.stands, p.pause = true, time.Time{}
-		watchers = slices.Clone(p.watchers)
 	}
-	h.mu.Unlock()
-	if refused != nil {
-		h.store.log.Debug("the etcd servers have ended a watch; it is asked for again", slog.String("group", at.group), slog.Any("error", refused))
-	}
-	for _, w := range watchers {
-		w.hint()
-	}
-}
-
-// report logs how a stream ended. That is no more than a detail: hints are a convenience, and come again.
-func (h *hub) report(endpoint string, err error) {
-	if h.ctx.Err() == nil {
-		h.store.log.Debug("the stream that hints come over has broken; it is replaced", slog.String("endpoint", endpoint), slog.Any("error", err))
+	e.mu.Unlock()
+	switch {
+	case !ours:
+	case answer.Canceled:
+		e.store.log.Debug("the etcd servers have ended a watch; it is asked for again", slog.String("key", name),
+			slog.Int64("compacted", answer.CompactRevision), slog.Any("error", errors.New(answer.CancelReason)))
+		e.store.hub.Wake()
+	case answer.Created:
+		e.store.hub.Stands(name)
+	case len(answer.Events) > 0:
+		e.store.hub.News(name, "")
 	}
 }
