@@ -60,7 +60,7 @@ type operation struct {
 	seen    answer
 
 	lag              int64 // ns for which the servers may keep a lease that is over
-	dim, early       bool  // see backend
+	dim, early       bool  // see Backend
 	called, returned int64 // monotonic ns; math.MaxInt64 when the outcome is unknown
 	again            bool  // a release of a campaign that asks again all the same
 	ghost            bool  // names a leader by a grant that was never answered

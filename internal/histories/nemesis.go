@@ -55,14 +55,14 @@ func (n *nemesis) haunt(ctx context.Context, c *client) {
 }
 
 // damage breaks servers now and then, mostly for less than a lease.
-func (n *nemesis) damage(ctx context.Context, t *testing.T, b *backend) {
+func (n *nemesis) damage(ctx context.Context, t *testing.T, b *Backend) {
 	for pause(ctx, n.between(100, 600)) {
-		f := b.faults[n.random.IntN(len(b.faults))]
-		if err := f.begin(); err != nil {
+		f := b.Faults[n.random.IntN(len(b.Faults))]
+		if err := f.Begin(); err != nil {
 			t.Error(err)
 		}
 		pause(ctx, n.between(5, 130))
-		if err := f.end(); err != nil {
+		if err := f.End(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -55,7 +55,7 @@ type client struct {
 	store    store.Store
 	put      func(ctx context.Context, value string) error // past the store; nil where nobody does
 	lag      time.Duration                                 // for which the servers may keep a lease that is over
-	dim      bool                                          // see backend, also of early
+	dim      bool                                          // see Backend, also of early
 	early    bool
 	recorder *recorder
 	ttl      time.Duration
@@ -72,17 +72,17 @@ type client struct {
 	still time.Time // until when the client stands still
 }
 
-func newClient(t *testing.T, b *backend, r *recorder, id int, ttl time.Duration, seed uint64) *client {
+func newClient(t *testing.T, b *Backend, r *recorder, id int, ttl time.Duration, seed uint64) *client {
 	c := &client{
-		t: t, id: id, recorder: r, ttl: ttl, lag: b.lag, dim: b.dim, early: b.early,
+		t: t, id: id, recorder: r, ttl: ttl, lag: b.Lag, dim: b.Dim, early: b.Early,
 		random: rand.New(rand.NewPCG(seed, uint64(id))), campaign: campaign{id, 1},
 	}
 	var addrs []string
-	for _, addr := range b.addrs {
+	for _, addr := range b.Addrs {
 		p := netproxy.Start(t, addr)
 		c.proxies, addrs = append(c.proxies, p), append(addrs, p.Addr())
 	}
-	c.store, c.put = b.open(t, addrs, ttl)
+	c.store, c.put = b.Open(t, addrs, ttl)
 	return c
 }
 
