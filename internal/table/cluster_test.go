@@ -27,7 +27,7 @@ func inCluster(name, title string, opts redisstore.Options) Kind {
 			client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Dialer: link.Dial})
 			return owned{redisstore.New(client, &opts), client}, nil
 		},
-		Faults: []Fault{primaryKilled, primaryFrozen, forgetful, primaryEmptied, moved},
+		Faults: []Fault{primaryKilled, primaryFrozen, forgetful(waiting(opts)), primaryEmptied, moved},
 	}
 }
 

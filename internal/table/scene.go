@@ -119,6 +119,17 @@ func (s *Scene) Replicas() (all []*Replica) {
 	return all
 }
 
+// Still keeps all replicas from doing anything while look is called.
+func (s *Scene) Still(look func()) {
+	for _, r := range s.Replicas() {
+		r.process.Stop()
+	}
+	look()
+	for _, r := range s.Replicas() {
+		r.process.Cont()
+	}
+}
+
 // awaitTerm waits until a term has begun after a moment.
 func (s *Scene) awaitTerm(after moment) {
 	s.t.Helper()

@@ -32,7 +32,7 @@ func behindSentinels(name, title string, opts redisstore.Options, args ...string
 				MasterName: redistest.PrimaryName, SentinelAddrs: addrs, Dialer: link.Dial,
 			}, &opts), nil
 		},
-		Faults: []Fault{primaryKilled, primaryFrozen, primaryBack, forgetful, primaryEmptied},
+		Faults: []Fault{primaryKilled, primaryFrozen, primaryBack, forgetful(waiting(opts)), primaryEmptied},
 	}
 }
 

@@ -49,9 +49,18 @@ var (
 		leader.Reach(everything)
 	}).ThatForgets()
 
-	// forgetful lets nothing more reach the replicas, and the leader die; who leads then, and what it claims, is known to
-	// the primary alone. Then that dies.
-	forgetful = On(asynchronous, func(s *Scene, all topology) {
+	primaryEmptied = On("the primary restarts empty before anybody notices", func(s *Scene, all topology) {
+		old := all.primary(s)
+		old.Kill()
+		s.Must(old.RestartEmpty())
+		all.whole(s)
+	}).ThatForgets()
+)
+
+// forgetful lets nothing more reach the replicas, and the leader die. Who leads then, which is waited for, and what it claims,
+// is known to the primary alone. Then that dies, too.
+func forgetful(wait time.Duration) Fault {
+	return On(asynchronous, func(s *Scene, all topology) {
 		old := all.primary(s)
 		others := all.replicas(s, old)
 		for _, r := range others { // what their sockets hold would reach them still
@@ -60,28 +69,31 @@ var (
 		s.Must(old.Client().Do(s.Context(), "CLIENT", "KILL", "TYPE", "replica").Err())
 		leader, died := s.Leader(), now()
 		leader.kill()
-		if s.AwaitFor(Lease+4*time.Second, func() bool { return s.begun(died) }) { // with acknowledgement it does not come
+		if s.AwaitFor(wait, func() bool { return s.begun(died) }) {
 			before := s.ran()
 			s.AwaitFor(10*time.Second, func() bool { return s.ran() >= before+2 })
 		}
-		old.Kill()
-		for _, r := range others {
-			r.Cont()
-		}
-		s.Remains(remains(s, others))
+		s.Still(func() {
+			old.Kill()
+			for _, r := range others {
+				r.Cont()
+			}
+			s.Remains(remains(s, others))
+		})
 		replaced(s, all, old)
 		s.launch(leader.name)
 		s.Must(old.Restart())
 		all.whole(s)
 	}).ThatForgets()
+}
 
-	primaryEmptied = On("the primary restarts empty before anybody notices", func(s *Scene, all topology) {
-		old := all.primary(s)
-		old.Kill()
-		s.Must(old.RestartEmpty())
-		all.whole(s)
-	}).ThatForgets()
-)
+// waiting is how long a forgetful fault waits for a leader: with acknowledgement none comes.
+func waiting(opts redisstore.Options) time.Duration {
+	if opts.MinReplicas > 0 {
+		return Lease + 4*time.Second
+	}
+	return patience
+}
 
 const asynchronous = "the primary is killed with a lease and claims that no replica has received"
 
