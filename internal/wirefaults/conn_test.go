@@ -3,9 +3,7 @@ package wirefaults
 import (
 	"bytes"
 	"net"
-	"slices"
 	"sync"
-	"time"
 )
 
 // conn carries the bytes of one connection. Requests that were sent still arrive after the client has closed its end, as
@@ -14,136 +12,70 @@ type conn struct {
 	link         *link
 	near, server net.Conn // the other ends of what the client has and of what the server has
 	subscription bool
-	requests     chan parcel
-	replies      chan parcel
+	requests     *direction
+	replies      *direction
 
 	mu     sync.Mutex
 	atOnce bool // it is shaking hands for a subscription: nothing takes time
-	deaf   bool // requests vanish
-	mute   bool // replies vanish
 	next   fate // what becomes of the next reply
 }
 
-// parcel is some bytes on their way.
-type parcel struct {
-	data []byte
-	due  time.Time
-	fate fate
+// carry carries bytes between near and server until both directions have ended.
+func (l *link) carry(near, server net.Conn, subscription bool) {
+	c := &conn{link: l, near: near, server: server, subscription: subscription, atOnce: subscription}
+	c.requests, c.replies = newDirection(c, "request", near, server), newDirection(c, "reply", server, near)
+	c.requests.draw, c.requests.arrives = c.ask, c.asked
+	c.replies.draw, c.replies.arrives = c.answer, func(fate) {}
+	l.mu.Lock()
+	l.conns = append(l.conns, c)
+	l.mu.Unlock()
+	l.running.Go(c.requests.take)
+	l.running.Go(c.requests.hand)
+	l.running.Go(c.replies.take)
+	l.running.Go(func() {
+		c.replies.hand()
+		l.forget(c)
+	})
 }
 
-// hear takes what the client sends.
-func (c *conn) hear() {
-	defer close(c.requests)
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := c.near.Read(buf)
-		if err != nil {
-			return
-		}
-		p := parcel{data: slices.Clone(buf[:n])}
-		if !c.shakes(p.data) {
-			p.fate = c.link.draw()
-		}
-		p.due = time.Now().Add(p.fate.request)
-		c.requests <- p
-	}
-}
-
-// shakes reports whether data belongs to a handshake that must not take time; a subscription's ends with its first
+// ask draws the fate of a request. A handshake that must not take time has none; a subscription's ends with its first
 // channels.
-func (c *conn) shakes(data []byte) bool {
+func (c *conn) ask(data []byte) fate {
+	c.mu.Lock()
+	c.atOnce = c.atOnce && !bytes.Contains(data, []byte("subscribe"))
+	shakes := c.atOnce
+	c.mu.Unlock()
+	if shakes {
+		return fate{}
+	}
+	return c.link.draw()
+}
+
+// asked notes that a request arrives: its reply shares its fate.
+func (c *conn) asked(f fate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.atOnce = c.atOnce && !bytes.Contains(data, []byte("subscribe"))
-	return c.atOnce
+	c.next = f
 }
 
-// request hands to the server what the client has sent.
-func (c *conn) request() {
-	defer func() { _ = c.server.Close() }()
-	for p := range c.requests {
-		if p.fate.request > 0 {
-			c.link.wait(p.due)
-		}
-		switch p.fate.kind {
-		case "request reset":
-			c.reset()
-		case "request torn":
-			p.data = p.data[:len(p.data)/2]
-		case "half-open", "mute":
-			c.swallow(p.fate.kind == "half-open")
-		}
-		c.mu.Lock()
-		deaf := c.deaf
-		c.next = p.fate
-		c.mu.Unlock()
-		if deaf {
-			continue
-		}
-		_, _ = c.server.Write(p.data) // fails when the connection has been reset
-		if p.fate.kind == "request torn" {
-			c.reset()
-		}
-	}
-}
-
-// answer takes what the server sends.
-func (c *conn) answer() {
-	defer close(c.replies)
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := c.server.Read(buf)
-		if err != nil {
-			return
-		}
-		c.mu.Lock()
-		p := parcel{data: slices.Clone(buf[:n]), fate: c.next}
-		c.next.kind = ""
-		c.mu.Unlock()
-		p.due = time.Now().Add(p.fate.reply)
-		c.replies <- p
-	}
-}
-
-// reply hands to the client what the server has sent.
-func (c *conn) reply() {
-	defer c.link.forget(c)
-	defer func() { _ = c.near.Close() }()
-	for p := range c.replies {
-		if p.fate.reply > 0 {
-			c.link.wait(p.due)
-		}
-		switch p.fate.kind {
-		case "reply reset":
-			c.reset()
-		case "reply torn":
-			p.data = p.data[:len(p.data)/2]
-		}
-		c.mu.Lock()
-		mute := c.mute
-		c.mu.Unlock()
-		if mute {
-			continue
-		}
-		_, _ = c.near.Write(p.data)
-		if p.fate.kind == "reply torn" {
-			c.reset()
-		}
-	}
+// answer returns the fate of a reply; what follows without a request is only as late.
+func (c *conn) answer([]byte) fate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.next
+	c.next.kind = ""
+	return f
 }
 
 // swallow has replies vanish from now on, and requests, too, where deaf is set.
 func (c *conn) swallow(deaf bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.deaf, c.mute = c.deaf || deaf, true
+	c.replies.lost.Store(true)
+	if deaf {
+		c.requests.lost.Store(true)
+	}
 }
 
-func (c *conn) silent() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mute
-}
+func (c *conn) silent() bool { return c.replies.lost.Load() }
 
 // reset ends both ends at once; what is on its way is lost.
 func (c *conn) reset() {

@@ -22,8 +22,8 @@ var (
 
 // link is the network between one process and the server; its methods are safe for concurrent use.
 type link struct {
-	server *miniredis.Miniredis
-	carry  sync.WaitGroup // the goroutines of all connections
+	server  *miniredis.Miniredis
+	running sync.WaitGroup // the goroutines of all connections
 
 	mu     sync.Mutex
 	rand   *rand.Rand
@@ -67,14 +67,7 @@ func (l *link) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, err
 	}
 	client, near := net.Pipe()
-	c := &conn{link: l, near: near, server: server, atOnce: atOnce, subscription: atOnce,
-		requests: make(chan parcel, 256), replies: make(chan parcel, 256)}
-	l.mu.Lock()
-	l.conns = append(l.conns, c)
-	l.mu.Unlock()
-	for _, carry := range []func(){c.hear, c.request, c.answer, c.reply} {
-		l.carry.Go(carry)
-	}
+	l.carry(near, server, atOnce)
 	return client, nil
 }
 
@@ -96,8 +89,8 @@ func subscribes() bool {
 
 // fate is what becomes of a request and its reply.
 type fate struct {
-	kind           string // "" is none of what follows
-	request, reply time.Duration
+	kind string                   // "" is none of what follows
+	late map[string]time.Duration // the request, the reply: how long it takes
 }
 
 // The kinds of fates: what is lost with its connection, what is torn in two, what a connection swallows from now on, and
@@ -110,7 +103,9 @@ var kinds = []string{
 func (l *link) draw() fate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := fate{request: l.upTo(2 * time.Millisecond), reply: l.upTo(2 * time.Millisecond)}
+	f := fate{late: map[string]time.Duration{}}
+	f.late["request"] = l.upTo(2 * time.Millisecond)
+	f.late["reply"] = l.upTo(2 * time.Millisecond)
 	if !l.rough || l.rand.IntN(12) > 0 {
 		return f
 	}
@@ -118,12 +113,12 @@ func (l *link) draw() fate {
 	l.counts[f.kind]++
 	switch f.kind {
 	case "late request":
-		f.request += l.upTo(5 * time.Second)
+		f.late["request"] += l.upTo(5 * time.Second)
 	case "late reply":
-		f.reply += l.upTo(5 * time.Second)
+		f.late["reply"] += l.upTo(5 * time.Second)
 	case "slow":
-		f.request += l.upTo(300 * time.Millisecond)
-		f.reply += l.upTo(300 * time.Millisecond)
+		f.late["request"] += l.upTo(300 * time.Millisecond)
+		f.late["reply"] += l.upTo(300 * time.Millisecond)
 	}
 	return f
 }

@@ -198,7 +198,7 @@ func (s *scene) end() {
 		if n := len(p.link.open()); n > 0 {
 			s.fail("%d connections of %s are left", n, p.name)
 		}
-		p.link.carry.Wait()
+		p.link.running.Wait()
 		p.link.tally(s.counts)
 	}
 	if n := s.server.CurrentConnectionCount(); n > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
@@ -359,7 +360,7 @@ func TestARingIsRefused(t *testing.T) {
 
 // TestAClientThatAsksSentinelsItselfServesWithAWarning: what it does cannot be told from outside.
 func TestAClientThatAsksSentinelsItselfServesWithAWarning(t *testing.T) {
-	servers, log := sentinels.get(t), &lockedLog{}
+	servers, log := sentinels.get(t), &testlog.Log{}
 	client := redis.NewFailoverClient(servers.Options())
 	defer client.Close()
 	s := open(t, client, &redisstore.Options{Prefix: "own", Logger: textLogger(log)})

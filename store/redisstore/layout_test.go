@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-singleton/singleton/internal/clockjump"
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
@@ -217,10 +218,10 @@ func TestB19AFarExpiryIsSeen(t *testing.T) {
 func TestSEC7NoSecretReachesLogOrError(t *testing.T) {
 	server := redistest.Start(t, redistest.Args("--requirepass", "canary-password"))
 	proxy := redistest.StartProxy(t, server.Addr())
-	log := &lockedLog{}
+	log := &testlog.Log{}
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), Password: "canary-password"})
 	defer client.Close()
-	s := open(t, client, &redisstore.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := open(t, client, &redisstore.Options{Logger: log.Logger(slog.LevelDebug)})
 	redisstore.Silence(s, 20*time.Millisecond)
 	<-watched(t, s, "g")
 	l := lead(t, s, "a", "canary-nonce")

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 	"github.com/go-singleton/singleton/store/storetest"
@@ -118,7 +119,7 @@ func TestAServerThatCannotWaitIsRecognisedOnce(t *testing.T) {
 		"refused": {[]string{"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-wait"}, "grant"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, log := redistest.Start(t, redistest.Args(c.args...)), &lockedLog{}
+			server, log := redistest.Start(t, redistest.Args(c.args...)), &testlog.Log{}
 			s := open(t, server.Client(), &redisstore.Options{MinReplicas: 1, Logger: textLogger(log)})
 			for range 3 {
 				wantPermanent(t, acquires(t, s), c.remedy)

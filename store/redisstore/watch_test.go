@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
@@ -93,8 +93,8 @@ func TestABrokenSubscriptionStandsAgainAndSaysSo(t *testing.T) {
 func TestAConnectionThatDiesSilentlyIsReplaced(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr())
-	log := &lockedLog{}
-	s := open(t, through(t, proxy), &redisstore.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := &testlog.Log{}
+	s := open(t, through(t, proxy), &redisstore.Options{Logger: log.Logger(slog.LevelInfo)})
 	redisstore.Silence(s, 50*time.Millisecond)
 	hints := watched(t, s, "g")
 	<-hints
@@ -159,9 +159,9 @@ func TestAUserThatMayNotSubscribeIsWarnedOnceAndServed(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client()
 	do(t, admin, "ACL", "SETUSER", "leader", "on", ">pw", "~singleton:*", "resetchannels", "+@all")
-	log := &lockedLog{}
+	log := &testlog.Log{}
 	client := server.Client(func(o *redis.Options) { o.Username, o.Password = "leader", "pw" })
-	s := open(t, client, &redisstore.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	s := open(t, client, &redisstore.Options{Logger: log.Logger(slog.LevelInfo)})
 	hints := watched(t, s, "g")
 	until(t, func() bool { return strings.Contains(log.String(), "no hints come") })
 	must(t, s.Release(t.Context(), lead(t, s, "a", "n1"))) // the hint that it may not publish is nobody's failure
@@ -170,22 +170,4 @@ func TestAUserThatMayNotSubscribeIsWarnedOnceAndServed(t *testing.T) {
 	if n := strings.Count(log.String(), "no hints come"); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, log)
 	}
-}
-
-// lockedLog is a log that several goroutines write.
-type lockedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -106,26 +104,6 @@ func through(t testing.TB, addr string, c zkstore.Config) *zkstore.Store {
 	c.Servers = []string{addr}
 	return open(t, c)
 }
-
-// lockedLog is a log that several goroutines write.
-type lockedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *lockedLog) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // members starts the ensemble that the tests share, which leave it whole.
 var members = sync.OnceValues(func() (*zktest.Ensemble, error) { return zktest.NewEnsemble(3) })

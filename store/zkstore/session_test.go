@@ -3,12 +3,14 @@ package zkstore_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/go-singleton/singleton/internal/netproxy"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/zkstore"
 )
@@ -76,8 +78,8 @@ func TestAGrantIsTwoThirdsOfTheSessionAtMost(t *testing.T) {
 	if l, err := s.Acquire(short(t), "g", c); err != nil || l.TTL != c.TTL {
 		t.Errorf("granted %v, %v", l.TTL, err)
 	}
-	log := &lockedLog{}
-	longer := open(t, zkstore.Config{Chroot: chrootOf(t), SessionTimeout: 36*time.Hour - time.Second, Logger: log.logger()})
+	log := &testlog.Log{}
+	longer := open(t, zkstore.Config{Chroot: chrootOf(t), SessionTimeout: 36*time.Hour - time.Second, Logger: log.Logger(slog.LevelInfo)})
 	granted, err := longer.Join(short(t), "g", store.Replica{ID: "b"}, 24*time.Hour, true)
 	if must(t, err); granted < 23*time.Hour || granted > 24*time.Hour {
 		t.Errorf("granted %v", granted)
