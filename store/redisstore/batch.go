@@ -15,12 +15,14 @@ const (
 	gathering = 20 * time.Millisecond  // for so long one waits for others
 	urgent    = 150 * time.Millisecond // one whose call has less time waits for nobody
 	maxBatch  = 100                    // in one pipeline: that many a bad reply can cost an attempt
+	batches   = 4                      // at once, and renewals that wait for nobody, beside the other calls
 )
 
 // batch gathers the renewals of a store that come within a moment of each other, and sends those for one server in one
 // pipeline. Each has an outcome of its own. It has goroutines only while something is under way.
 type batch struct {
 	store *Store
+	slots chan struct{} // a crowd of other calls must not hold up renewals
 
 	mu      sync.Mutex
 	waiting []*renewal
@@ -39,23 +41,20 @@ type renewal struct {
 	answer chan answer
 }
 
-// answer is the outcome of a request.
-type answer struct {
-	got any
-	err error
-}
-
 // part is what goes to one server.
 type part struct {
 	client   redis.UniversalClient
 	renewals []*renewal
 }
 
-func newBatch(s *Store) *batch { return &batch{store: s, apart: map[string]struct{}{}} }
+func newBatch(s *Store) *batch {
+	return &batch{store: s, slots: make(chan struct{}, batches), apart: map[string]struct{}{}}
+}
 
 // renew sends a renewal, together with others where it may wait for them.
 func (b *batch) renew(ctx context.Context, l store.Lease, q request) (reply, error) {
 	if !b.gathers(ctx, l) {
+		q.slots = b.slots
 		r, err := b.store.send(ctx, "renew", l.Group, q)
 		if err == nil || refused(err) {
 			b.forget(l.Nonce)
@@ -112,8 +111,12 @@ func (b *batch) forget(nonce string) {
 	delete(b.apart, nonce)
 }
 
-// flush sends what waits.
+// flush sends what waits. Where the servers are slow, more comes together.
 func (b *batch) flush(servers servers) {
+	if b.store.slots != nil {
+		b.slots <- struct{}{}
+		defer func() { <-b.slots }()
+	}
 	b.mu.Lock()
 	all := b.waiting
 	b.waiting = nil
@@ -171,20 +174,7 @@ func (b *batch) send(ctx context.Context, servers servers, parts []part, hops in
 // pipeline sends a part, and again, as often as hops, what the server has not carried out: because another one owns the
 // slot, or because it has lost the script.
 func (b *batch) pipeline(ctx context.Context, servers servers, p part, hops int) {
-	if slots := b.store.slots; slots != nil {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			for _, r := range p.renewals {
-				b.done(r, nil, ctx.Err())
-			}
-			return
-		}
-	}
 	answers := exchange(ctx, p)
-	if b.store.slots != nil {
-		<-b.store.slots
-	}
 	var again []part
 	broken := len(p.renewals) == 1 // one by itself costs the others nothing
 	for i, r := range p.renewals {

@@ -96,7 +96,7 @@ func (s *Store) checkUser(ctx context.Context, group string) ([]Finding, error) 
 	}
 	findings := []Finding{tried.permissions()}
 	for _, c := range others {
-		seen, err := s.call(ctx, func(ctx context.Context, _ servers) (any, error) {
+		seen, err := s.call(ctx, s.slots, func(ctx context.Context, _ servers) (any, error) {
 			return try(ctx, c, s.replicas.unwaited(), s.prefix, probe, more)
 		})
 		if err != nil {
@@ -112,7 +112,7 @@ func (s *Store) checkUser(ctx context.Context, group string) ([]Finding, error) 
 
 // ask calls fn with a client of the server that holds the keys of group.
 func ask[T any](ctx context.Context, s *Store, group string, fn func(context.Context, servers, redis.UniversalClient) (T, error)) (T, error) {
-	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
+	got, err := s.call(ctx, s.slots, func(ctx context.Context, servers servers) (any, error) {
 		c, err := servers.primary(ctx, group)
 		if err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func ask[T any](ctx context.Context, s *Store, group string, fn func(context.Con
 // checkServers looks at the server that holds the keys of group, and adds what is not well with the other primaries of a
 // cluster.
 func (s *Store) checkServers(ctx context.Context, group string, lease time.Duration) ([]Finding, error) {
-	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
+	got, err := s.call(ctx, s.slots, func(ctx context.Context, servers servers) (any, error) {
 		first, err := servers.primary(ctx, group)
 		if err != nil {
 			return nil, err

@@ -29,9 +29,15 @@ func shared(from any) *redis.Options {
 	return o
 }
 
-// call runs fn and returns when it does or, before that, when ctx ends: go-redis obeys the deadline of a context, not its
+// answer is the outcome of a call.
+type answer struct {
+	got any
+	err error
+}
+
+// call runs fn, in one of the slots where there are some, and returns when it does or, before that, when ctx ends: go-redis obeys the deadline of a context, not its
 // cancellation. What fn does after that is nobody's; its outcome is not known.
-func (s *Store) call(ctx context.Context, fn func(context.Context, servers) (any, error)) (any, error) {
+func (s *Store) call(ctx context.Context, slots chan struct{}, fn func(context.Context, servers) (any, error)) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -41,34 +47,30 @@ func (s *Store) call(ctx context.Context, fn func(context.Context, servers) (any
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if s.slots != nil {
+	if slots != nil {
 		select {
-		case s.slots <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			s.calls.Done()
 			return nil, ctx.Err()
 		}
 	}
-	type answer struct {
-		value any
-		err   error
-	}
 	answered := make(chan answer, 1)
 	go func() {
 		defer s.calls.Done()
-		value, err := fn(ctx, servers)
-		if s.slots != nil {
-			<-s.slots
+		got, err := fn(ctx, servers)
+		if slots != nil {
+			<-slots
 		}
-		answered <- answer{value, err}
+		answered <- answer{got, err}
 	}()
 	select {
 	case a := <-answered:
-		return a.value, a.err
+		return a.got, a.err
 	case <-ctx.Done():
 		select {
 		case a := <-answered: // both at once: an answer is worth more
-			return a.value, a.err
+			return a.got, a.err
 		default:
 			return nil, ctx.Err()
 		}

@@ -56,7 +56,11 @@ func (s *Store) run(ctx context.Context, method, group string, script *redis.Scr
 
 // send carries out a request about a group.
 func (s *Store) send(ctx context.Context, method, group string, q request) (reply, error) {
-	got, err := s.call(ctx, func(ctx context.Context, servers servers) (any, error) {
+	slots := s.slots
+	if slots != nil && q.slots != nil {
+		slots = q.slots
+	}
+	got, err := s.call(ctx, slots, func(ctx context.Context, servers servers) (any, error) {
 		client, err := servers.primary(ctx, group)
 		if err != nil {
 			return nil, err
@@ -97,9 +101,10 @@ type request struct {
 	script *redis.Script
 	keys   []string
 	args   []any
-	wait   replicas // that are to have received what it writes
-	undo   *request // what to do when they have not; nil is nothing
-	asking bool     // of a server that does not own the slot yet
+	wait   replicas      // that are to have received what it writes
+	undo   *request      // what to do when they have not; nil is nothing
+	asking bool          // of a server that does not own the slot yet
+	slots  chan struct{} // to take one of; nil is those of all calls
 }
 
 // send runs the script by its digest, or by its text where the server has lost it.
