@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,7 +19,7 @@ const module = "github.com/go-singleton/singleton"
 var packages = map[string]string{
 	"store/a.go":              "fmt /internal/world!",
 	"store/redisstore/a.go":   "fmt /store",
-	"store/memstore/a.go":     "/store /internal/world!",
+	"store/memstore/a.go":     "/store /internal/world /election!",
 	"store/storetest/a.go":    "testing /store /store/memstore!",
 	"schedule/a.go":           "time /store!",
 	"internal/world/a.go":     "time",
@@ -36,6 +35,8 @@ var packages = map[string]string{
 	"internal/cli/a.go":       "/dashboard /metrics /scheduler /store/redisstore text/template! html/template!",
 	"cmd/singleton/main.go":   "/internal/cli /scheduler!",
 	"examples/election/a.go":  "/election /store/memstore",
+
+	"store/etcdstore/cmd/singleton-etcd/main.go": "/internal/cli /store /store/etcdstore /scheduler!",
 }
 
 var refusal = regexp.MustCompile(`(?m)^(\S+?):\d+:\d+: import '([^']+)' is not allowed`)
@@ -50,8 +51,11 @@ func TestLintKeepsImportDirection(t *testing.T) {
 	write(t, filepath.Join(dir, "go.mod"), "module "+module+"\n\ngo 1.26.0\n")
 	var want []string
 	for file, imports := range packages {
-		text := "package " + cmp.Or(map[string]string{"cmd": "main", "examples": "main"}[strings.Split(file, "/")[0]],
-			path.Base(path.Dir(file))) + "\n\n"
+		name := path.Base(path.Dir(file))
+		if strings.HasPrefix(file, "examples/") || strings.Contains("/"+file, "/cmd/") {
+			name = "main"
+		}
+		text := "package " + name + "\n\n"
 		for p := range strings.FieldsSeq(imports) {
 			p, refused := strings.CutSuffix(p, "!")
 			if p[0] == '/' {

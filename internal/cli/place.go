@@ -55,7 +55,7 @@ func (e *storeError) Error() string { return e.text }
 func (e *storeError) Unwrap() error { return e.err }
 
 // layers are the names that packages put in front of what a store has said: "scheduler: leader of g: redisstore: leader: ".
-var layers = regexp.MustCompile(`^(?:(?:scheduler|election): [^:]+: )?(?:(?:redis|zk)store: (?:[a-z]+: )?)?`)
+var layers = regexp.MustCompile(`^(?:(?:scheduler|election): [^:]+: )?(?:(?:(?:redis|zk|etcd)store|redlock): (?:[a-z]+: )?)?`)
 
 // said is what a store has said, without those names and without the word for programs that it is permanent.
 func said(err error) string {

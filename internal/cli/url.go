@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// URL is the URL of a store of several servers, in parts:
+// storeURL is the URL of a store of several servers, in parts:
 //
 //	scheme://[user:password@]host[:port][,host[:port]...][/path][?option=value...]
-type URL struct {
+type storeURL struct {
 	Hosts          []string // as they stand there
 	User, Password string
 	Path           string
@@ -20,10 +20,10 @@ type URL struct {
 	Name           string      // the URL for people, without password and options
 }
 
-// ReadURL reads a URL and the files that its options ca, cert, key and password_file name, and asks nobody. secure is the
+// readURL reads a URL and the files that its options ca, cert, key and password_file name, and asks nobody. secure is the
 // scheme of those for TLS. The certificate and its key are read again for each connection. Its errors are to be followed by
 // what is wanted; they repeat no part of the URL that could be a password.
-func ReadURL(raw, secure string) (u URL, err error) {
+func readURL(raw, secure string) (u storeURL, err error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	authority, _, _ := strings.Cut(rest, "/")
 	if end := strings.IndexAny(authority, "?#"); end >= 0 {
@@ -35,7 +35,7 @@ func ReadURL(raw, secure string) (u URL, err error) {
 		u.Options, err = url.ParseQuery(parts.RawQuery)
 	}
 	if err != nil || parts.User == nil && strings.Contains(rest, "@") || parts.Fragment != "" {
-		return URL{}, errors.New("the store's URL cannot be read; percent-encode special characters of the password, such as / as %2F")
+		return storeURL{}, errors.New("the store's URL cannot be read; percent-encode special characters of the password, such as / as %2F")
 	}
 	u.Hosts, u.Path = strings.Split(authority[at:], ","), parts.Path
 	u.Name = (&url.URL{Scheme: scheme, User: parts.User, Host: authority[at:], Path: parts.Path}).Redacted()
@@ -44,22 +44,22 @@ func ReadURL(raw, secure string) (u URL, err error) {
 	for name, field := range map[string]*string{"ca": &files.ca, "cert": &files.cert, "key": &files.key, "password_file": &files.password} {
 		if u.Options.Has(name) {
 			if *field = u.Options.Get(name); *field == "" {
-				return URL{}, fmt.Errorf("the store's URL has %s without a file", name)
+				return storeURL{}, fmt.Errorf("the store's URL has %s without a file", name)
 			}
 			u.Options.Del(name)
 		}
 	}
 	if err := u.identify(parts.User, &files); err != nil {
-		return URL{}, err
+		return storeURL{}, err
 	}
 	if err := u.encrypt(scheme == secure, &files); err != nil {
-		return URL{}, err
+		return storeURL{}, err
 	}
 	return u, nil
 }
 
 // identify finds user and password.
-func (u *URL) identify(who *url.Userinfo, files *secrets) (err error) {
+func (u *storeURL) identify(who *url.Userinfo, files *secrets) (err error) {
 	if who != nil {
 		var given bool
 		u.User = who.Username()
@@ -83,7 +83,7 @@ func (u *URL) identify(who *url.Userinfo, files *secrets) (err error) {
 }
 
 // encrypt makes the configuration of TLS.
-func (u *URL) encrypt(on bool, files *secrets) (err error) {
+func (u *storeURL) encrypt(on bool, files *secrets) (err error) {
 	switch {
 	case !on && files.tls():
 		return errors.New("the store's URL has ca, cert or key, which belong to TLS")

@@ -20,7 +20,7 @@ func TestURLsInParts(t *testing.T) {
 		"xs://h":                           {"h", "", "", "", "xs://h", true},
 		"xs://u:" + canary + "@h/" + files + "&e=f": {"h", "u", "/", "e=f", "xs://u:xxxxx@h/", true},
 	} {
-		u, err := ReadURL(raw, "xs")
+		u, err := readURL(raw, "xs")
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
 			continue
@@ -60,7 +60,7 @@ func TestSEC7BadURLsInPartsAreNotRepeated(t *testing.T) {
 		"xs://h?cert=" + authority.CA + "&key=" + authority.Key:     "cert and key: ",
 		"xs://u:" + canary + "@h?ca=" + none + "&x=" + canary + "y": "ca: open",
 	} {
-		_, err := ReadURL(raw, "xs")
+		_, err := readURL(raw, "xs")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", raw, err, want)
 			continue

@@ -25,7 +25,7 @@ func openZooKeeper(url string, lease time.Duration, log *slog.Logger) (store.Sto
 // parseZooKeeper reads the URL of a ZooKeeper ensemble. The session lasts for lease where the URL does not say, so that
 // leadership outlives a crash by no more.
 func parseZooKeeper(raw string, lease time.Duration) (c zkstore.Config, name string, err error) {
-	u, err := ReadURL(raw, "zks")
+	u, err := readURL(raw, "zks")
 	if err != nil {
 		return c, "", err
 	}

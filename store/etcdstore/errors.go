@@ -98,6 +98,9 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", err, ended)
 	}
+	if code(err) == codes.Unavailable {
+		err = &unreachable{err}
+	}
 	err = fmt.Errorf("etcdstore: %s: %w", method, err)
 	known := rpctypes.Error(cause(err))
 	for _, p := range permanent {
@@ -112,6 +115,26 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 	}
 	return err
 }
+
+// unreachable is the error of a server that is not there. It is a net.Error, as grpc's own is not.
+type unreachable struct{ error }
+
+// Error returns what grpc tells without what it calls that.
+func (u *unreachable) Error() string {
+	if s, ok := errors.AsType[coded](u.error); ok {
+		return s.GRPCStatus().Message()
+	}
+	return u.error.Error()
+}
+
+// Unwrap returns the error of the client.
+func (u *unreachable) Unwrap() error { return u.error }
+
+// Timeout implements net.Error.
+func (u *unreachable) Timeout() bool { return false }
+
+// Temporary implements net.Error.
+func (u *unreachable) Temporary() bool { return true }
 
 // cause is the error of the client that err wraps.
 func cause(err error) error {
