@@ -61,6 +61,11 @@ var replicaFaults = []Fault{
 		s.awaitTerm(struck)
 		s.launch(r.name)
 	}},
+	{Name: "the leader is told to stop", Strike: func(s *Scene) {
+		r := s.Leader()
+		r.stop(s)
+		s.launch(r.name)
+	}},
 	{Name: "the leader is frozen past its lease", Strike: func(s *Scene) {
 		r := s.Leader()
 		r.process.Stop()

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -149,6 +150,14 @@ func (r *Replica) Reach(addr string) {
 }
 
 func (r *Replica) kill() { r.process.Kill() }
+
+// stop ends the replica politely.
+func (r *Replica) stop(s *Scene) {
+	r.process.Signal(syscall.SIGTERM)
+	if err := r.process.Wait(patience, func() bool { return false }); !strings.Contains(err.Error(), "exit status 0") {
+		s.t.Errorf("%s has been told to end: %v", r.name, err)
+	}
+}
 
 // stints returns those of all processes that it has been.
 func (r *Replica) stints() (all []stint, err error) {

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -216,13 +214,8 @@ func (s *Scene) run(f Fault, times int) row {
 		s.settled()
 		windows = append(windows, window{from, now()})
 	}
-	for _, p := range s.Replicas() {
-		p.process.Signal(syscall.SIGTERM)
-	}
-	for _, p := range s.Replicas() {
-		if err := p.process.Wait(patience, func() bool { return false }); !strings.Contains(err.Error(), "exit status 0") {
-			s.t.Errorf("%s has been told to end: %v", p.name, err)
-		}
+	for _, r := range s.Replicas() {
+		r.stop(s)
 	}
 	stop()
 	<-gathered

@@ -17,6 +17,7 @@ import (
 type Ensemble struct {
 	Servers []*Server
 
+	ports []*port             // of the members among themselves
 	links [][]*netproxy.Proxy // from one member to another, for what followers say and for elections
 }
 
@@ -36,7 +37,9 @@ func (e *Ensemble) start(n int) error {
 	type ports struct{ quorum, election int }
 	all := make([]ports, n)
 	for i := range all {
-		all[i] = ports{freePort(), freePort()}
+		quorum, election := newPort(), newPort()
+		e.ports = append(e.ports, quorum, election)
+		all[i] = ports{quorum.number, election.number}
 	}
 	elections := map[[2]int]*netproxy.Proxy{} // from one member to another
 	for i := range n {
@@ -59,7 +62,7 @@ func (e *Ensemble) start(n int) error {
 			}
 			fmt.Fprintf(&member, "server.%d=127.0.0.1:%d:%d\n", j+1, to.quorum, to.election)
 		}
-		s, err := newServer(i+1, freePort(), member.String())
+		s, err := newServer(i+1, newPort(), member.String())
 		if err != nil {
 			return err
 		}
@@ -134,6 +137,9 @@ func (e *Ensemble) Close() error {
 		for _, p := range links {
 			p.Close()
 		}
+	}
+	for _, p := range e.ports {
+		errs = append(errs, p.release())
 	}
 	return errors.Join(errs...)
 }

@@ -34,7 +34,7 @@ type Server struct {
 	process.Process
 
 	dir  string
-	port int
+	port *port
 }
 
 // New starts a server on its own and waits until it serves; Close ends it.
@@ -43,7 +43,7 @@ func New() (*Server, error) {
 		return nil, err
 	}
 	for range 20 {
-		s, err := newServer(0, freePort(), "")
+		s, err := newServer(0, newPort(), "")
 		if err != nil {
 			return nil, err
 		}
@@ -72,17 +72,17 @@ func installed() error {
 
 // newServer makes a directory for a server; id is 0 for one on its own, member has the lines that make it a member of an
 // ensemble.
-func newServer(id, port int, member string) (*Server, error) {
+func newServer(id int, port *port, member string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "zktest-")
 	if err != nil {
-		return nil, fmt.Errorf("zktest: %w", err)
+		return nil, fmt.Errorf("zktest: %w", errors.Join(err, port.release()))
 	}
 	s := &Server{dir: dir, port: port}
 	config := "tickTime=" + strconv.FormatInt(Tick.Milliseconds(), 10) + `
 initLimit=50
 syncLimit=10
 dataDir=` + dir + `
-clientPort=` + strconv.Itoa(port) + `
+clientPort=` + port.String() + `
 clientPortAddress=127.0.0.1
 maxClientCnxns=0
 maxSessionTimeout=129600000
@@ -94,26 +94,43 @@ admin.enableServer=false
 		os.WriteFile(filepath.Join(dir, "myid"), []byte(strconv.Itoa(id)), 0o600),
 	)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, port.release(), os.RemoveAll(dir))
 	}
 	return s, nil
 }
 
-// freePort returns a port that nobody listens on.
-func freePort() int {
+// port is one that no other server of these tests takes, also while the server that it belongs to is down: whoever wants
+// one has to get the UDP port of the same number, too, which nobody uses.
+type port struct {
+	number int
+	held   net.PacketConn
+}
+
+// newPort returns a port that nobody listens on.
+func newPort() *port {
 	for {
-		port := 30_000 + rand.IntN(2_700) // the kernel hands out those above, other servers of the tests take those below
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			_ = l.Close()
-			return port
+		number := 30_000 + rand.IntN(2_700) // the kernel hands out those above, other servers of the tests take those below
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(number))
+		held, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			continue
 		}
+		if l, err := net.Listen("tcp", addr); err == nil {
+			_ = l.Close()
+			return &port{number, held}
+		}
+		_ = held.Close()
 	}
 }
+
+func (p *port) String() string { return strconv.Itoa(p.number) }
+
+func (p *port) release() error { return p.held.Close() }
 
 func (s *Server) configFile() string { return filepath.Join(s.dir, "zoo.cfg") }
 
 // Addr returns the host and port for clients.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port.String()) }
 
 // Restart kills the process, starts another with the same ports and data, and waits until it serves.
 func (s *Server) Restart() error {
@@ -188,5 +205,5 @@ func (s *Server) Ask(command string) string {
 // Close ends the process and removes its directory.
 func (s *Server) Close() error {
 	s.Kill()
-	return os.RemoveAll(s.dir)
+	return errors.Join(s.port.release(), os.RemoveAll(s.dir))
 }
