@@ -228,7 +228,7 @@ var redisStoreMutants = []mutant{
 	},
 	{
 		name: "redis-rounded-tokens", rule: "tokens are exact to their last digit",
-		file:   "store/redisstore/lua/prelude.lua",
+		file:   "internal/redisclient/lua/prelude.lua",
 		old:    "return string.format('%.0f', n)",
 		new:    "return tostring(n)",
 		killer: test("./store/redisstore", "TestContract/tokens"),

@@ -5,9 +5,10 @@ import (
 	"embed"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/internal/redisclient"
 )
 
 //go:embed lua/*.lua
@@ -28,17 +29,7 @@ var (
 	postScript     = load("post")
 )
 
-func load(name string) *redis.Script {
-	var text strings.Builder
-	for _, part := range []string{"prelude", name} {
-		b, err := sources.ReadFile("lua/" + part + ".lua")
-		if err != nil {
-			panic(err) // embedded: it is there or the program does not build
-		}
-		text.WriteString(string(b))
-	}
-	return redis.NewScript(text.String())
-}
+func load(name string) *redis.Script { return redisclient.Load(sources, name) }
 
 // reply is what a script has returned: a word that says how it went, and more.
 type reply struct {

@@ -65,7 +65,7 @@ type node interface {
 	release(ctx context.Context, l store.Lease, event string) error
 
 	// withdraw ends the lease if it is held by this replica and nonce through this attempt, and remembers the attempt as
-	// withdrawn, also where nothing was held. If a lease was ended, watchers of store.LeaseFree hear of event.
+	// withdrawn, also where nothing was held. If a lease was ended and event is not "", watchers of store.LeaseFree hear of it.
 	withdraw(ctx context.Context, l store.Lease, attempt, event string) error
 
 	// leader tells who holds the lease; holder.Replica is "" when nobody does.
@@ -93,17 +93,18 @@ type node interface {
 	// Changes of the inbox are deletions.
 	write(ctx context.Context, w write) (written, error)
 
-	// stage puts records of a bucket aside, under a name that no other transfer uses, for install. No records are a bucket
-	// too. What is never installed is forgotten after a while, not before a minute. Staging the same again is done.
-	stage(ctx context.Context, group, transfer, bucket string, records []store.Record) error
+	// stage puts records aside for install, and removes such, under the name of a transfer that nobody else uses. No changes
+	// begin a transfer too. What is never installed is forgotten after a while, not before five minutes from its beginning, and
+	// then as a whole. Staging the same again is done.
+	stage(ctx context.Context, group, transfer string, changes []store.Change) error
 
 	// install makes what was staged the ledger's state. In this order:
 	//   - the lease is not held by exactly l's replica, nonce and token: writeLost;
 	//   - the head is later than to (compared by At): writeBehind; nothing is changed;
-	//   - one of buckets has nothing staged that is left: an error; nothing is changed;
-	//   - else buckets (never the inbox) are replaced by what was staged, all others but the inbox are removed, the head
-	//     becomes to, the marker the server's run, and the answer is writeDone.
-	install(ctx context.Context, l store.Lease, transfer string, buckets []string, to head) (written, error)
+	//   - nothing of this transfer was staged, or it has been forgotten: writeNothing; nothing is changed;
+	//   - else all buckets but the inbox are replaced by what was staged, the transfer is over, the head becomes to, the marker
+	//     the server's run, and the answer is writeDone.
+	install(ctx context.Context, l store.Lease, transfer string, to head) (written, error)
 
 	// vouch makes the marker the server's run, whatever the ledger holds, and makes an empty ledger with a head of zero
 	// where there is none: an operator has accepted that what is lost is lost.
@@ -227,6 +228,7 @@ const (
 	writeDone effect = iota + 1
 	writeLost
 	writeBehind
+	writeNothing // there is nothing to install
 )
 
 // written is the answer of write and install; the report is of the moment after it.

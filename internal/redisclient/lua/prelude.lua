@@ -1,4 +1,4 @@
--- Put before every script of this folder.
+-- Put before every script of a store on Redis.
 
 local MAX_TOKEN = 9007199254740991 -- 2^53-1, the last integer that a number of Lua holds exactly
 local FENCE_MS = 2592000000        -- 30 days: how long the fence outlives the last term
@@ -60,6 +60,6 @@ local function set_session(sessions, info, replica, till, about, ms)
 end
 
 -- publish sends a hint. It comes last and its failure is nobody's: a user who may not publish has still done the rest.
-local function publish(channel)
-  redis.pcall('PUBLISH', channel, '')
+local function publish(channel, event)
+  redis.pcall('PUBLISH', channel, event or '')
 end

@@ -1,0 +1,297 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/world"
+	"github.com/go-singleton/singleton/store"
+)
+
+// How long a campaign rests when candidates have got in each other's way: a random part of a time that doubles.
+const (
+	minRest = 10 * time.Millisecond
+	maxRest = 320 * time.Millisecond
+)
+
+// errSplit says that this try has no majority, and that another may have one soon.
+var errSplit = errors.New("redlock: acquire: the votes are split")
+
+// Acquire implements store.Leases. Candidates that get in each other's way try again, after a random rest, until one of them
+// has the lease or ctx ends.
+func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (store.Lease, error) {
+	if err := store.CheckCandidate(group, c); err != nil {
+		return store.Lease{}, err
+	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return store.Lease{}, err
+	}
+	defer end()
+	c.TTL, c.Session = c.TTL.Truncate(time.Millisecond), c.Session.Truncate(time.Millisecond)
+	s.remember(group, max(c.TTL, c.Session))
+	for rest := minRest; ; rest = min(2*rest, maxRest) {
+		l, err := s.try(ctx, group, c)
+		if !errors.Is(err, errSplit) {
+			return l, err
+		}
+		w := world.From(ctx)
+		if !world.Rest(ctx, w.Between(0, rest), nil) {
+			return store.Lease{}, fmt.Errorf("%w: %w", errSplit, ctx.Err())
+		}
+	}
+}
+
+// campaign is one try of a candidate.
+type campaign struct {
+	*Store
+	group   string
+	claim   claim
+	began   time.Time
+	longest time.Duration
+
+	granted []vote[claimed] // by nodes whose vote counts or not
+	voters  count           // those whose vote counts
+	held    []holder
+	ended   []*link
+	repeats bool // a node knows the lease already, with a token: somebody may rely on it
+}
+
+// try asks all nodes once.
+func (s *Store) try(ctx context.Context, group string, c store.Candidate) (store.Lease, error) {
+	p := &campaign{
+		Store: s, group: group, claim: claim{Candidate: c, Attempt: tag(ctx)}, began: time.Now(),
+		longest: s.remember(group, 0), voters: count{s: s},
+	}
+	answers := ask(ctx, s, query{group: group, changes: true}, func(ctx context.Context, n node) (claimed, error) {
+		return n.acquire(ctx, group, p.claim)
+	})
+	for v := range answers.all(ctx) {
+		over, err := p.hear(v)
+		if err != nil {
+			p.withdraw(ctx, "")
+			if errors.As(err, new(*store.HeldError)) {
+				p.reviveSession(ctx)
+			}
+			return store.Lease{}, err
+		}
+		if over {
+			break
+		}
+	}
+	if !p.voters.reached() {
+		p.withdraw(ctx, "")
+		return store.Lease{}, p.failed(ctx)
+	}
+	l, err := p.settle(ctx, answers)
+	if err != nil {
+		p.withdraw(ctx, tag(ctx))
+		return store.Lease{}, err
+	}
+	s.lead(l, c.Info, p.began)
+	return l, nil
+}
+
+// hear takes an answer of phase 1. It is over when a majority has granted the lease, or cannot any more; an error is what
+// the candidate gets.
+func (p *campaign) hear(v vote[claimed]) (over bool, err error) {
+	switch {
+	case v.err != nil:
+		p.voters.fail(v.link, v.err)
+	case v.value.Outcome == claimLost:
+		return true, store.ErrLost
+	case v.value.Outcome == claimEnded:
+		p.voters.excuse(v.link, "does not know the session")
+		if p.ended = append(p.ended, v.link); len(p.ended) > len(p.links)-p.quorum {
+			return true, store.ErrEnded
+		}
+	case v.value.Outcome == claimHeld:
+		p.held = append(p.held, v.value.Holder)
+		p.voters.excuse(v.link, "is held by "+v.value.Holder.Replica)
+		if h, n := most(p.held); n >= p.quorum {
+			return true, &store.HeldError{Leader: p.leader(h)}
+		}
+	default:
+		p.granted = append(p.granted, v)
+		p.repeats = p.repeats || v.value.Token > 0
+		if why := barred(v.value.stamp, v.durable, p.longest); why != "" {
+			p.voters.excuse(v.link, why)
+			break
+		}
+		if err := p.voters.add(v.link, v.value.Run); err != nil {
+			return true, err
+		}
+	}
+	return p.voters.reached() || p.voters.blocked() && len(p.held) > 0, nil
+}
+
+// failed says why phase 1 has not got a majority.
+func (p *campaign) failed(ctx context.Context) error {
+	err := p.voters.short(ctx, "acquire")
+	if len(p.held) > 0 && len(p.held)+len(p.voters.links) >= p.quorum && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", errSplit, err)
+	}
+	return err
+}
+
+// leader says who holds a majority, and until when he can hold it.
+func (p *campaign) leader(h holder) store.Leader {
+	var left []time.Duration
+	for _, other := range p.held {
+		if h.same(other) {
+			left = append(left, other.Remaining)
+		}
+	}
+	return store.Leader{Replica: h.Replica, Token: h.Token, Remaining: last(left, p.quorum)}
+}
+
+// settle gives the lease its token on the nodes that have granted it (phase 2).
+func (p *campaign) settle(ctx context.Context, first *votes[claimed]) (store.Lease, error) {
+	token, err := p.token()
+	if err != nil {
+		return store.Lease{}, err
+	}
+	l := store.Lease{Group: p.group, Replica: p.claim.ID, Nonce: p.claim.Nonce, Token: token}
+	settle := func(ctx context.Context, to []*link) *votes[settlement] {
+		return ask(ctx, p.Store, query{group: p.group, changes: true, to: to}, func(ctx context.Context, n node) (settlement, error) {
+			ok, from, err := n.settle(ctx, l, p.claim.Attempt)
+			return settlement{from, ok}, err
+		})
+	}
+	var to []*link
+	for _, v := range p.granted {
+		to = append(to, v.link)
+	}
+	answers := settle(ctx, to)
+	finish(ctx, p.Store, first, func(v vote[claimed]) { // a node that grants late gets the token, too
+		if v.err == nil && v.value.Outcome == claimGranted {
+			settle(ctx, []*link{v.link})
+		}
+	})
+	settled := count{s: p.Store}
+	var clocks []time.Time
+	for v := range answers.all(ctx) {
+		i := slices.Index(p.voters.links, v.link)
+		switch {
+		case v.err != nil:
+			settled.fail(v.link, v.err)
+		case !v.value.ok:
+			settled.excuse(v.link, "has taken the lease back")
+		case i < 0: // its vote does not count
+		case v.value.Run != p.voters.runs[i]:
+			settled.excuse(v.link, "has restarted")
+		default:
+			if err := settled.add(v.link, v.value.Run); err != nil {
+				return store.Lease{}, err
+			}
+			clocks = append(clocks, v.value.Clock)
+		}
+		if settled.reached() {
+			break
+		}
+	}
+	l.Grant = store.Grant{TTL: p.claim.TTL}
+	if !settled.reached() {
+		err := settled.short(ctx, "acquire")
+		if p.repeats || ctx.Err() != nil {
+			return store.Lease{}, err
+		}
+		return store.Lease{}, fmt.Errorf("%w: %w", errSplit, err)
+	}
+	if over(p.began, p.claim.TTL) { // a majority that came together too late is none
+		return store.Lease{}, fmt.Errorf("%w for %v, longer than the lease lasts", errSplit, time.Since(p.began))
+	}
+	l.Time = median(clocks)
+	return l, nil
+}
+
+// settlement is the answer of phase 2.
+type settlement struct {
+	stamp
+	ok bool
+}
+
+// token returns what is above every token that a majority can have settled before: that of the lease itself, if it is known
+// already, or a new one.
+func (p *campaign) token() (uint64, error) {
+	var known, counter, clock uint64
+	for _, v := range p.granted {
+		known, counter = max(known, v.value.Token), max(counter, v.value.Counter)
+		clock = max(clock, uint64(max(0, v.value.Clock.UnixMicro())))
+	}
+	if known > 0 && known >= counter {
+		fresh := true
+		for _, v := range p.granted {
+			fresh = fresh && (v.value.Token == known || v.value.Counter < known)
+		}
+		if fresh {
+			return known, nil
+		}
+	}
+	token := max(counter+1, clock, p.claim.Floor+1)
+	if token > store.MaxToken {
+		return 0, store.Permanent("no honest clock uses up the tokens: look for what has set one so high", fmt.Errorf("redlock: group %s has no token below 2^53 left", p.group))
+	}
+	return token, nil
+}
+
+// withdraw takes back what the campaign has been given, and will be, in the background. A lease that was there before
+// stays: this was a repetition, and somebody may rely on it.
+func (p *campaign) withdraw(ctx context.Context, event string) {
+	if p.repeats {
+		return
+	}
+	l := store.Lease{Group: p.group, Replica: p.claim.ID, Nonce: p.claim.Nonce}
+	ask(ctx, p.Store, query{group: p.group, changes: true}, func(ctx context.Context, n node) (plain, error) {
+		return plain{}, n.withdraw(ctx, l, p.claim.Attempt, event)
+	})
+}
+
+// reviveSession starts the session on nodes that have forgotten it, when a majority has just lengthened it.
+func (p *campaign) reviveSession(ctx context.Context) {
+	if len(p.ended) == 0 || len(p.held)+len(p.granted) < p.quorum {
+		return
+	}
+	ask(ctx, p.Store, query{group: p.group, changes: true, to: p.ended}, func(ctx context.Context, n node) (plain, error) {
+		_, _, err := n.join(ctx, p.group, p.claim.Replica, p.claim.Session, true)
+		return plain{}, err
+	})
+}
+
+// same tells whether two nodes name one holder.
+func (h holder) same(other holder) bool {
+	return h.Replica == other.Replica && (h.Token > 0 && h.Token == other.Token || h.Attempt != "" && h.Attempt == other.Attempt)
+}
+
+// most returns who is named by most nodes, with the highest token that is known of him, and by how many.
+func most(held []holder) (leader holder, nodes int) {
+	for _, h := range held {
+		n := 0
+		for _, other := range held {
+			if h.same(other) {
+				n++
+				h.Token = max(h.Token, other.Token)
+			}
+		}
+		if n > nodes || n == nodes && h.Token > leader.Token {
+			leader, nodes = h, n
+		}
+	}
+	return leader, nodes
+}
+
+// last returns how long the last of n of these lasts, when the longest count.
+func last(left []time.Duration, n int) time.Duration {
+	slices.Sort(left)
+	return left[len(left)-n]
+}
+
+// over tells whether a lease that was asked for at began has ended, by clocks that may run at different rates.
+func over(began time.Time, ttl time.Duration) bool {
+	return time.Since(began) >= ttl-drift(ttl)
+}
+
+func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }

@@ -1,0 +1,31 @@
+
+-- ARGV replica, nonce, attempt, lease ms, session ms, start (1 or 0), info
+-- Returns {granted, ..., token, counter}, {held, ..., lease, its remaining ms}, {lost, ...} or {ended, ...}.
+
+local err = check()
+if err then
+  return err
+end
+local replica, nonce, attempt, about = ARGV[1], ARGV[2], ARGV[3], ARGV[7]
+local us = now_us()
+local ms = math.floor(us / 1000)
+local ttl = tonumber(ARGV[4])
+local till = ms + ttl -- one instant for the lease and the session
+if is_refused('released', nonce) or is_refused('withdrawn', attempt) then
+  return answer('lost', us)
+end
+local living = session_end(sessions, replica, ms)
+if ARGV[6] ~= '1' and not living then
+  return answer('ended', us)
+end
+local token, r, n, _, value = holder()
+if token and (r ~= replica or n ~= nonce) then
+  set_session(sessions, info, replica, math.max(living or 0, ms + tonumber(ARGV[5])), about, ms)
+  return answer('held', us, value, whole(redis.call('PTTL', lease)))
+end
+token = token or '0'
+hold(token, replica, nonce, attempt, till)
+mark(ttl)
+keep_votes(ttl)
+set_session(sessions, info, replica, till, about, ms)
+return answer('granted', us, token, redis.call('HGET', votes, 'counter') or '0')

@@ -1,0 +1,44 @@
+
+-- KEYS 9: the list of what is put aside
+-- ARGV token, replica, nonce, head, what the keys of buckets begin with, what those of what is put aside do
+-- Returns {done, ...}, {lost, ...}, {behind, ...} or {nothing, ...}, each with head, marker, held. The names of keys are made
+-- here, of keys of this group: what else there is, no client knows.
+
+local err = check() or foreign(KEYS[9], 'set')
+if err then
+  return err
+end
+local token, replica, nonce = ARGV[1], ARGV[2], ARGV[3]
+
+-- later compares two heads by the position that they begin with.
+local function later(a, b)
+  local at, an = string.match(a, '^(%d+) (%d+)')
+  local bt, bn = string.match(b, '^(%d+) (%d+)')
+  at, an, bt, bn = tonumber(at), tonumber(an), tonumber(bt), tonumber(bn)
+  return at > bt or at == bt and an > bn
+end
+
+if not holds(token, replica, nonce) then
+  return report('lost', token, replica, nonce)
+elseif later(redis.call('HGET', ledger, 'head') or '0 0 0 0', ARGV[4]) then
+  return report('behind', token, replica, nonce)
+elseif redis.call('EXISTS', KEYS[9]) == 0 then
+  return report('nothing', token, replica, nonce)
+end
+
+-- The first write is one that a server out of memory refuses: nothing is done then.
+redis.call('HSET', ledger, 'head', ARGV[4], 'marker', this_run())
+for _, name in ipairs(redis.call('SMEMBERS', buckets)) do
+  redis.call('UNLINK', ARGV[5] .. name)
+end
+redis.call('DEL', buckets)
+for _, name in ipairs(redis.call('SMEMBERS', KEYS[9])) do
+  if name ~= '' and redis.call('EXISTS', ARGV[6] .. name) == 1 then
+    redis.call('RENAME', ARGV[6] .. name, ARGV[5] .. name)
+    redis.call('PERSIST', ARGV[5] .. name)
+    redis.call('SADD', buckets, name)
+  end
+end
+redis.call('DEL', KEYS[9])
+redis.call('SET', fence, 'redlock')
+return report('done', token, replica, nonce)

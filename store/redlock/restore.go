@@ -1,0 +1,147 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// restore finds the ledger for a leader: it takes the newest state that a majority has, of nodes that have granted the lease
+// and have surely lost nothing, and writes it back to a majority under the lease's token. Before that the leader neither
+// reads nor commits anything. The caller has the term's gate.
+func (s *Store) restore(ctx context.Context, t *term) error {
+	t.restored, t.open = false, nil
+	group := t.lease.Group
+	answers := ask(ctx, s, query{group: group}, func(ctx context.Context, n node) (report, error) {
+		return n.head(ctx, group, &t.lease)
+	})
+	sure := count{s: s}
+	var newest head
+	lost, blank, doubtful := 0, 0, 0
+	for v := range answers.all(ctx) {
+		switch {
+		case v.err != nil:
+			sure.fail(v.link, v.err)
+			continue
+		case v.value.blank():
+			blank++
+		}
+		if !v.value.Held {
+			sure.excuse(v.link, "does not hold the lease for this leader")
+			if lost++; lost > len(s.links)-s.quorum {
+				return store.ErrLost
+			}
+			continue
+		}
+		if why := v.value.doubt(v.durable); why != "" {
+			sure.excuse(v.link, why)
+			doubtful++
+			continue
+		}
+		if err := sure.add(v.link, v.value.Run); err != nil {
+			return err
+		}
+		if v.value.Head.At.compare(newest.At) > 0 {
+			newest = v.value.Head
+		}
+		if sure.reached() {
+			break
+		}
+	}
+	to := newest
+	if newest.At.Token != t.lease.Token {
+		to = head{At: point{Token: t.lease.Token}, Base: newest.position()}
+	}
+	var err error
+	switch {
+	case sure.reached():
+		err = s.move(ctx, t, write{Lease: t.lease, From: newest, To: to}, nil)
+	case blank == len(s.links): // a new group, or one of which nothing at all is left
+		err = s.found(ctx, t, to)
+	default:
+		return s.tooFew(ctx, t, &sure, doubtful)
+	}
+	if err != nil {
+		if errors.Is(err, store.ErrGap) { // another store goes on with the same lease: look again
+			err = errors.New("redlock: the ledger has changed while it was taken over")
+		}
+		return err
+	}
+	t.at, t.restored = to, true
+	s.spells.End("ledger " + group)
+	return nil
+}
+
+// found makes an empty ledger.
+func (s *Store) found(ctx context.Context, t *term, to head) error {
+	transfer := tag(ctx)
+	return s.move(ctx, t, write{Lease: t.lease, To: to}, func(ctx context.Context, n node) (written, error) {
+		if err := n.stage(ctx, t.lease.Group, transfer, nil); err != nil {
+			return written{}, err
+		}
+		return n.install(ctx, t.lease, transfer, to)
+	})
+}
+
+// tooFew says that records may have been lost, and what an operator can do.
+func (s *Store) tooFew(ctx context.Context, t *term, sure *count, doubtful int) error {
+	group := t.lease.Group
+	err := sure.short(ctx, "take over the ledger")
+	if doubtful == 0 {
+		return err
+	}
+	err = fmt.Errorf("too few servers are sure to have all records of group %s: bring back those that are missing; "+
+		"or go on with what is left, by singleton doctor --accept-loss %s: %w", group, group, err)
+	if s.spells.Begin("ledger "+group, "too few") {
+		s.log.ErrorContext(ctx, "records may have been lost; nothing is claimed until enough servers are back or somebody accepts the loss",
+			slog.String("group", group), slog.Any("error", err))
+	}
+	return err
+}
+
+// blank tells whether a node has never had a ledger, or nothing is left of it.
+func (r report) blank() bool { return r.Marker == "" && r.Head == head{} }
+
+// doubt says why a node counts for no record, "" when it counts: one that has restarted since it got the whole state may have
+// lost some.
+func (r report) doubt(durable bool) string {
+	switch {
+	case r.Marker == "":
+		return "has no records of the group"
+	case !durable && r.Marker != r.Run:
+		return "has restarted since it got the records, and may have lost some"
+	}
+	return ""
+}
+
+// Trust makes each server's records of a group count as they are, also where some may have been lost; it is for an operator
+// who knows that a majority is gone for good. The next leader goes on with the newest that a majority has. Ticks that had
+// been claimed since may be claimed again. It is done when a majority says so; running it again does no harm.
+func (s *Store) Trust(ctx context.Context, group string) error {
+	if err := store.CheckName("group", group); err != nil {
+		return err
+	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	answers := ask(ctx, s, query{group: group, changes: true}, func(ctx context.Context, n node) (report, error) {
+		return n.vouch(ctx, group)
+	})
+	done := count{s: s}
+	for v := range answers.all(ctx) { // all that answer: one more server is one more chance
+		if v.err != nil {
+			done.fail(v.link, v.err)
+		} else if err := done.add(v.link, v.value.Run); err != nil {
+			return err
+		}
+	}
+	if done.reached() {
+		return nil
+	}
+	return done.short(ctx, "trust")
+}
