@@ -20,5 +20,5 @@
 //
 // A module that has stores calls [Obey] in a TestMain and [Run] in a test, with its kinds:
 //
-//	go test ./internal/table -run TestTable -count=1 -v -table.on all -table.times 5 -timeout 6h
+//	go test ./internal/table -run TestTable -count=1 -v -table.on all -table.times 5 -parallel 5 -timeout 6h
 package table

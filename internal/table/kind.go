@@ -3,6 +3,8 @@
 package table
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,13 @@ type Kind struct {
 
 	// Faults are those of the servers. Each kind has those of replicas besides.
 	Faults []Fault
+}
+
+// named tells whether a list of names, or of first words of names, is about the kind.
+func (k Kind) named(list string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(n string) bool {
+		return n == "all" || n == k.Name || strings.HasPrefix(k.Name, n+"-")
+	})
 }
 
 // Servers are what the groups of a row live on.

@@ -82,11 +82,11 @@ func truncate(dir string, bytes int64) error {
 }
 
 func single() []Kind {
-	none := one("one", "one Redis, nothing on disk")
+	none := one("redis-nothing", "one Redis, nothing on disk")
 	none.Faults = []Fault{killed.ThatForgets(), frozen}
-	everysec := one("one-everysec", "one Redis, `appendfsync everysec`", "--appendonly", "yes", "--appendfsync", "everysec")
+	everysec := one("redis", "one Redis, `appendfsync everysec`", "--appendonly", "yes", "--appendfsync", "everysec")
 	everysec.Faults = []Fault{killed, frozen, emptied, truncated}
-	always := one("one-always", "one Redis, `appendfsync always`", "--appendonly", "yes", "--appendfsync", "always")
+	always := one("redis-always", "one Redis, `appendfsync always`", "--appendonly", "yes", "--appendfsync", "always")
 	always.Faults = []Fault{killed, frozen, emptied, truncated}
 	return []Kind{everysec, none, always}
 }

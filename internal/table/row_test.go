@@ -31,3 +31,12 @@ func TestRowsShowWhatWasSeen(t *testing.T) {
 		}
 	}
 }
+
+func TestKindsAreNamedByTheirFirstWords(t *testing.T) {
+	k := Kind{Name: "redis-always"}
+	for list, want := range map[string]bool{"redis": true, "redis-always": true, "all": true, "cluster,redis": true, "red": false, "redis-nothing": false, "": false} {
+		if k.named(list) != want {
+			t.Errorf("%q: got %v", list, !want)
+		}
+	}
+}

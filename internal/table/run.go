@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	on     = flag.String("table.on", "", "kinds of stores, with commas between, or all; the first one and its first fault where nothing is said")
+	on     = flag.String("table.on", "", "names of stores, or their first words, with commas between, or all; the first one and its first fault where nothing is said")
 	faults = flag.String("table.fault", "", "only the faults with these words")
 	times  = flag.Int("table.times", 1, "how often each fault strikes")
 )
@@ -22,7 +22,7 @@ func Run(t *testing.T, kinds ...Kind) {
 	var rows []*row
 	t.Run("measure", func(t *testing.T) {
 		for i, k := range kinds {
-			if *on == "" && i > 0 || *on != "" && *on != "all" && !slices.Contains(strings.Split(*on, ","), k.Name) {
+			if *on == "" && i > 0 || *on != "" && !k.named(*on) {
 				continue
 			}
 			for i, f := range slices.Concat(replicaFaults, k.Faults) {
