@@ -34,6 +34,13 @@ var leaseMutants = []mutant{
 		killer: test("./internal/lifetime", "TestDriftAndGuard|TestEndsGuardBeforeItsDeadlineCountedFromTheSending"),
 	},
 	{
+		name: "clock-forgotten-with-the-term", rule: "a step of the store's clock that has ended a lease is named, too",
+		file:   "election/serve.go",
+		old:    "before, at := e.storeTime, e.storeHeard",
+		new:    "before, at := e.storeTime, e.storeHeard\n\tif t.asked.After(at.Mono) {\n\t\tbefore = time.Time{}\n\t}",
+		killer: test("./election", "TestB19ClockOfTheStoreJumps"), quick: true,
+	},
+	{
 		name: "wall-clock-ignored", rule: "time counts also on the wall clock: the monotonic one stands still while a machine is suspended",
 		file:   "internal/world/world.go",
 		old:    "return max(mono, now.Wall.Sub(i.Wall)), mono",

@@ -101,6 +101,13 @@ var wire = test("./internal/wirefaults", "TestPromisesHoldOverConnectionsThatBre
 // redisStoreMutants are faults of the scripts that Redis runs, and of the client that sends them.
 var redisStoreMutants = []mutant{
 	{
+		name: "doctor-waits-for-nobody", rule: "that a replica is connected does not say that it answers",
+		file:   "store/redisstore/trial.go",
+		old:    "t.received = cmd.(*redis.IntCmd).Val()",
+		new:    "t.received = int64(wanted.count)",
+		killer: test("./store/redisstore", "TestCheckTriesWhetherReplicasReceiveAWriteInTime"),
+	},
+	{
 		name: "redis-get-then-set", rule: "a lease is looked at and taken in one step",
 		file:   "store/redisstore/script.go",
 		old:    "func (q request) send(ctx context.Context, client redis.UniversalClient) (any, error) {\n",
