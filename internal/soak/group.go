@@ -18,6 +18,7 @@ import (
 
 const (
 	lease    = 3 * time.Second
+	often    = "* * * * * *"
 	interval = 9 * time.Second        // between faults
 	shift    = 130 * time.Millisecond // so that they strike at other times of a tick
 	frozen   = 5 * time.Second
@@ -40,12 +41,15 @@ type Servers struct {
 	Leader  func(context.Context) Server // the one that takes the calls, or leads the others
 	Away    time.Duration                // how long one that was killed stays away: others take its place meanwhile
 	Forgets bool                         // the one has all the data: without it, what nobody remembers is gone
+
+	Requests func() float64 // how many requests all servers have had; nil where nobody counts them
 }
 
 // group is three replicas on one store.
 type group struct {
-	t        *testing.T
+	t        testing.TB
 	binary   string
+	lease    time.Duration
 	servers  Servers
 	inspect  *scheduler.Inspector
 	dir      string
@@ -57,15 +61,16 @@ type group struct {
 	terms                 []time.Time
 }
 
-func newGroup(t *testing.T, binary string, servers Servers) *group {
-	g := &group{t: t, binary: binary, servers: servers, dir: t.TempDir(), replicas: make(map[string]*replica)}
+// newGroup starts three replicas with a job that is due as spec says.
+func newGroup(t testing.TB, binary string, servers Servers, lease time.Duration, spec string) *group {
+	g := &group{t: t, binary: binary, lease: lease, servers: servers, dir: t.TempDir(), replicas: make(map[string]*replica)}
 	var err error
 	if g.inspect, err = scheduler.NewInspector(servers.Store, "soak", "soak"); err != nil {
 		t.Fatal(err)
 	}
 	g.file = filepath.Join(g.dir, "effects")
 	crontab := "#: name=tick catch-up=all on-interrupt=rerun\n" +
-		"* * * * * * echo $SINGLETON_TICK_UNIX $(date +%s%N) >> " + g.file + "\n"
+		spec + " echo $SINGLETON_TICK_UNIX $(date +%s%N) >> " + g.file + "\n"
 	if err := os.WriteFile(filepath.Join(g.dir, "crontab"), []byte(crontab), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +85,7 @@ func (g *group) launch(name string) {
 		g.old = append(g.old, r)
 	}
 	g.replicas[name] = launch(g.t, g.binary, name, "cron", "--group", "soak", "--store", g.servers.URL, "--id", name,
-		"--seconds", "--lease", lease.String(), "--history", "2000", "--log-format", "json",
+		"--seconds", "--lease", g.lease.String(), "--history", "2000", "--log-format", "json",
 		filepath.Join(g.dir, "crontab"))
 }
 

@@ -26,7 +26,7 @@ type replica struct {
 }
 
 // launch starts a replica; its log, JSON lines, is read as it comes.
-func launch(t *testing.T, binary, name string, args ...string) *replica {
+func launch(t testing.TB, binary, name string, args ...string) *replica {
 	t.Helper()
 	r := &replica{name: name, cmd: exec.Command(binary, args...), done: make(chan struct{})}
 	logs, err := r.cmd.StderrPipe()
@@ -89,8 +89,11 @@ func (r *replica) kill() {
 	<-r.done
 }
 
+// term asks the replica to end.
+func (r *replica) term() { r.signal(syscall.SIGTERM) }
+
 // stop ends it politely.
-func (r *replica) stop(t *testing.T) {
+func (r *replica) stop(t testing.TB) {
 	r.signal(syscall.SIGCONT)
 	r.signal(syscall.SIGTERM)
 	<-r.done

@@ -19,21 +19,22 @@ import (
 )
 
 // stores are the kinds of -on.
-var stores = map[string]func(*testing.T) soak.Servers{
+var stores = map[string]func(testing.TB) soak.Servers{
 	"redis": startRedis, "sentinels": startSentinels, "cluster": startCluster, "zookeeper": startZooKeeper,
 }
 
 var kept = []redistest.Option{redistest.AppendOnly(), redistest.Args("--appendfsync", "everysec")} // Redis's default
 
-func startRedis(t *testing.T) soak.Servers {
+func startRedis(t testing.TB) soak.Servers {
 	server := redistest.Start(t, kept...)
 	return soak.Servers{
 		URL: server.URL(), Store: closed(t, redisstore.New(server.Client(), nil)),
 		Leader: func(context.Context) soak.Server { return server }, Away: time.Second, Forgets: true,
+		Requests: func() float64 { return reads(t, server) },
 	}
 }
 
-func startSentinels(t *testing.T) soak.Servers {
+func startSentinels(t testing.TB) soak.Servers {
 	all := redistest.StartSentinels(t, kept...)
 	return soak.Servers{
 		URL:    fmt.Sprintf("redis+sentinel://%s/%s?min_replicas=1", strings.Join(all.Addrs(), ","), redistest.PrimaryName),
@@ -42,7 +43,7 @@ func startSentinels(t *testing.T) soak.Servers {
 	}
 }
 
-func startCluster(t *testing.T) soak.Servers {
+func startCluster(t testing.TB) soak.Servers {
 	all := redistest.StartCluster(t, kept...)
 	client := redis.NewClusterClient(all.Options())
 	t.Cleanup(func() { _ = client.Close() })
@@ -61,22 +62,49 @@ func startCluster(t *testing.T) soak.Servers {
 	}
 }
 
-func startZooKeeper(t *testing.T) soak.Servers {
+func startZooKeeper(t testing.TB) soak.Servers {
 	all := zktest.StartEnsemble(t)
 	st := zkstore.New(zkstore.Config{Servers: all.Addrs(), SessionTimeout: 3 * time.Second})
 	return soak.Servers{
 		URL: "zk://" + strings.Join(all.Addrs(), ","), Store: closed(t, st),
 		Leader: func(context.Context) soak.Server { return all.Leader() }, Away: 4 * time.Second,
+		Requests: func() (n float64) {
+			for _, s := range all.Servers {
+				n += figure(t, s.Ask("mntr"), "zk_packets_received\t")
+			}
+			return n
+		},
 	}
 }
 
-func closed(t *testing.T, st store.Store) store.Store {
+// reads is how many times Redis servers have read from a client: a script counts once, with all that it does.
+func reads(t testing.TB, servers ...*redistest.Server) (n float64) {
+	for _, s := range servers {
+		info, err := s.Client().Info(t.Context(), "stats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += figure(t, info, "total_reads_processed:")
+	}
+	return n
+}
+
+// figure is the number behind a name in what a server says about itself.
+func figure(t testing.TB, text, name string) (n float64) {
+	_, rest, _ := strings.Cut(text, name)
+	if _, err := fmt.Sscanf(rest, "%g", &n); err != nil {
+		t.Fatalf("no %q in: %s", name, text)
+	}
+	return n
+}
+
+func closed(t testing.TB, st store.Store) store.Store {
 	t.Cleanup(func() { _ = st.Close() })
 	return st
 }
 
 // settled waits until there is a primary.
-func settled(t *testing.T, find func(context.Context) *redistest.Server) func(context.Context) soak.Server {
+func settled(t testing.TB, find func(context.Context) *redistest.Server) func(context.Context) soak.Server {
 	return func(ctx context.Context) soak.Server {
 		for {
 			if p := find(ctx); p != nil {

@@ -13,7 +13,7 @@ import (
 // Run has three replicas of the program binary live through each kind of fault for length, on a store of its own each
 // time, and fails the test for a tick that was lost, that ran twice without an interruption, or of which nothing is
 // recorded.
-func Run(t *testing.T, binary string, length time.Duration, start func(*testing.T) Servers) {
+func Run(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers) {
 	for i, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -23,13 +23,13 @@ func Run(t *testing.T, binary string, length time.Duration, start func(*testing.
 }
 
 // RunInTurn is Run with the kinds of faults in turn, on one store, but for the loss of data.
-func RunInTurn(t *testing.T, binary string, length time.Duration, start func(*testing.T) Servers) {
+func RunInTurn(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers) {
 	soak(t, binary, length, start, slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return f.empty }))
 }
 
-func soak(t *testing.T, binary string, length time.Duration, start func(*testing.T) Servers, faults []fault) {
+func soak(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers, faults []fault) {
 	servers := start(t)
-	g := newGroup(t, binary, servers)
+	g := newGroup(t, binary, servers, lease, often)
 	v := g.run(length, faults)
 	t.Log(v)
 	if len(g.afterLease) > 0 {

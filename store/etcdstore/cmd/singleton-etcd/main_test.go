@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // program returns a path of this program.
-func program(t *testing.T) string {
+func program(t testing.TB) string {
 	t.Helper()
 	self, err := os.Executable()
 	path := filepath.Join(t.TempDir(), "singleton")

@@ -32,12 +32,21 @@ func TestSoakOnEtcd(t *testing.T) {
 	})
 }
 
-func startCluster(t *testing.T) soak.Servers {
+func startCluster(t testing.TB) soak.Servers {
 	all := etcdtest.StartCluster(t)
 	st := etcdstore.New(etcdstore.Config{Endpoints: all.Addrs()})
 	t.Cleanup(func() { _ = st.Close() })
 	return soak.Servers{
 		URL: "etcd://" + strings.Join(all.Addrs(), ","), Store: st,
 		Leader: func(context.Context) soak.Server { return all.Leader() }, Away: 4 * time.Second,
+		Requests: func() (n float64) {
+			for _, s := range all.Servers {
+				n += s.Metric("grpc_server_msg_received_total")
+			}
+			return n
+		},
 	}
 }
+
+// BenchmarkCost measures etcd as the benchmark of package soak does the other stores.
+func BenchmarkCost(b *testing.B) { soak.Cost(b, program(b), startCluster) }
