@@ -32,9 +32,9 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 	}
 	defer end()
 	c.TTL, c.Session = c.TTL.Truncate(time.Millisecond), c.Session.Truncate(time.Millisecond)
-	s.remember(group, max(c.TTL, c.Session))
+	longest := s.remember(group, c.TTL, c.Session)
 	for rest := minRest; ; rest = min(2*rest, maxRest) {
-		l, err := s.try(ctx, group, c)
+		l, err := s.try(ctx, group, c, longest.lease)
 		if !errors.Is(err, errSplit) {
 			return l, err
 		}
@@ -61,10 +61,10 @@ type campaign struct {
 }
 
 // try asks all nodes once.
-func (s *Store) try(ctx context.Context, group string, c store.Candidate) (store.Lease, error) {
+func (s *Store) try(ctx context.Context, group string, c store.Candidate, longest time.Duration) (store.Lease, error) {
 	p := &campaign{
 		Store: s, group: group, claim: claim{Candidate: c, Attempt: tag(ctx)}, began: time.Now(),
-		longest: s.remember(group, 0), voters: count{s: s},
+		longest: longest, voters: count{s: s},
 	}
 	answers := ask(ctx, s, query{group: group, changes: true}, func(ctx context.Context, n node) (claimed, error) {
 		return n.acquire(ctx, group, p.claim)

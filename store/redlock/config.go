@@ -59,7 +59,11 @@ func New(clients []*redis.Client, cfg Config) (*Store, error) {
 	for i, c := range clients {
 		nodes[i] = newRedisNode(c.Options(), cfg)
 	}
-	return fromNodes(nodes, cfg), nil
+	s := fromNodes(nodes, cfg)
+	if len(nodes)%2 == 0 {
+		s.log.Warn("an even number of servers bears no more of them being away than one fewer; use an odd number", slog.Int("servers", len(nodes)))
+	}
+	return s, nil
 }
 
 // failoverAddr is what redis.NewFailoverClient calls the address of its client.

@@ -19,7 +19,7 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 	}
 	defer end()
 	l.TTL = l.TTL.Truncate(time.Millisecond)
-	longest, began := s.remember(l.Group, l.TTL), time.Now()
+	longest, began := s.remember(l.Group, l.TTL, 0), time.Now()
 	answers := ask(ctx, s, query{group: l.Group, changes: true}, func(ctx context.Context, n node) (renewed, error) {
 		return n.renew(ctx, l)
 	})
@@ -31,7 +31,7 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 		heard = append(heard, v)
 		why := ""
 		if v.err == nil {
-			why = barred(v.value.stamp, v.durable, longest)
+			why = barred(v.value.stamp, v.durable, longest.lease)
 		}
 		switch {
 		case v.err != nil:

@@ -149,7 +149,7 @@ func (s *Store) position(ctx context.Context, group string) (point, error) {
 		}
 		return point{}, told.short(ctx, "position")
 	}
-	newest := slices.MaxFunc(all, func(a, b head) int { return a.At.compare(b.At) })
+	newest := slices.MaxFunc(all, func(a, b head) int { return a.compare(b) })
 	return newest.position(), nil // too few are sure: whoever leads will not rely on it either
 }
 
@@ -159,9 +159,9 @@ func (s *Store) agreed(heads []head, out int) (head, bool) {
 	if len(heads) < s.quorum {
 		return head{}, false
 	}
-	sorted := slices.SortedFunc(slices.Values(heads), func(a, b head) int { return b.At.compare(a.At) })
+	sorted := slices.SortedFunc(slices.Values(heads), func(a, b head) int { return b.compare(a) })
 	at := sorted[s.quorum-1]
-	later := slices.IndexFunc(sorted, func(h head) bool { return h.At == at.At }) // so many are later
+	later := slices.IndexFunc(sorted, func(h head) bool { return h == at }) // so many are later
 	return at, later == 0 || later+out < s.quorum
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxWaiting  = 64               // requests that one node may have before it: a hung one is asked no more
+	maxWaiting  = 2048             // requests that one node may have before it: a hung one is asked no more
 	identityAge = 30 * time.Second // how long a node's configuration is taken to be what it was
 )
 

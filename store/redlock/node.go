@@ -94,13 +94,13 @@ type node interface {
 	write(ctx context.Context, w write) (written, error)
 
 	// stage puts records aside for install, and removes such, under the name of a transfer that nobody else uses. No changes
-	// begin a transfer too. What is never installed is forgotten after a while, not before five minutes from its beginning, and
-	// then as a whole. Staging the same again is done.
+	// begin a transfer; changes of one that has not begun, or has been forgotten, are an error. What is never installed is
+	// forgotten after a while, not before five minutes from its beginning, and then as a whole. Staging the same again is done.
 	stage(ctx context.Context, group, transfer string, changes []store.Change) error
 
 	// install makes what was staged the ledger's state. In this order:
 	//   - the lease is not held by exactly l's replica, nonce and token: writeLost;
-	//   - the head is later than to (compared by At): writeBehind; nothing is changed;
+	//   - the head is later than to (compared by At, then by Base): writeBehind; nothing is changed;
 	//   - nothing of this transfer was staged, or it has been forgotten: writeNothing; nothing is changed;
 	//   - else all buckets but the inbox are replaced by what was staged, the transfer is over, the head becomes to, the marker
 	//     the server's run, and the answer is writeDone.

@@ -209,7 +209,7 @@ func (r *reading) choose(sure, any []page) []page {
 	case r.lease == nil && len(pages) < r.quorum:
 		return nil
 	}
-	newest := slices.MaxFunc(pages, func(a, b page) int { return a.Head.At.compare(b.Head.At) })
+	newest := slices.MaxFunc(pages, func(a, b page) int { return a.Head.compare(b.Head) })
 	if r.lease != nil && newest.Head.Base != r.least.Base || newest.Head.At.compare(r.least.At) < 0 {
 		return nil
 	}

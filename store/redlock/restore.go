@@ -44,7 +44,7 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 		if err := sure.add(v.link, v.value.Run); err != nil {
 			return err
 		}
-		if v.value.Head.At.compare(newest.At) > 0 {
+		if v.value.Head.compare(newest) > 0 {
 			newest = v.value.Head
 		}
 		if sure.reached() {

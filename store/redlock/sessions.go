@@ -20,7 +20,7 @@ func (s *Store) Join(ctx context.Context, group string, r store.Replica, ttl tim
 	}
 	defer end()
 	ttl = ttl.Truncate(time.Millisecond)
-	s.remember(group, ttl)
+	s.remember(group, 0, ttl)
 	join := func(to []*link, start bool) *votes[joined] {
 		return ask(ctx, s, query{group: group, changes: true, to: to}, func(ctx context.Context, n node) (joined, error) {
 			left, from, err := n.join(ctx, group, r, ttl, start)
@@ -94,7 +94,7 @@ func (s *Store) Replicas(ctx context.Context, group string) ([]store.Replica, er
 		return nil, err
 	}
 	defer end()
-	longest := s.remember(group, 0)
+	longest := s.remember(group, 0, 0)
 	answers := ask(ctx, s, query{group: group}, func(ctx context.Context, n node) (living, error) {
 		list, from, err := n.replicas(ctx, group)
 		return living{from, list}, err
@@ -111,7 +111,7 @@ func (s *Store) Replicas(ctx context.Context, group string) ([]store.Replica, er
 				alive[r.ID] = r
 			}
 		}
-		if why := barred(v.value.stamp, v.durable, longest); why != "" {
+		if why := barred(v.value.stamp, v.durable, longest.session); why != "" {
 			told.excuse(v.link, why)
 			continue
 		}

@@ -32,8 +32,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	closed  bool
-	terms   map[string]*term         // by group: the last that was granted to this store
-	longest map[string]time.Duration // by group: the longest lease or session that was asked for
+	terms   map[string]*term   // by group: the last that was granted to this store
+	longest map[string]lasting // by group: what was asked for
 }
 
 var _ store.Store = (*Store)(nil)
@@ -42,7 +42,7 @@ var _ store.Store = (*Store)(nil)
 func fromNodes(nodes []node, cfg Config) *Store {
 	s := &Store{
 		quorum: len(nodes)/2 + 1, log: cfg.Logger,
-		terms: map[string]*term{}, longest: map[string]time.Duration{},
+		terms: map[string]*term{}, longest: map[string]lasting{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -105,11 +105,16 @@ func (s *Store) background(ctx context.Context, do func(context.Context)) {
 	})
 }
 
-// remember notes how long leases or sessions of a group may last, and returns the longest so far: a node that has restarted
+// lasting is how long the longest lease and the longest session of a group last, as far as this store was asked for any.
+type lasting struct{ lease, session time.Duration }
+
+// remember notes how long leases and sessions of a group may last, and returns the longest so far: a node that has restarted
 // may have forgotten one of these.
-func (s *Store) remember(group string, d time.Duration) time.Duration {
+func (s *Store) remember(group string, lease, session time.Duration) lasting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.longest[group] = max(s.longest[group], d)
-	return s.longest[group]
+	l := s.longest[group]
+	l = lasting{max(l.lease, lease), max(l.session, lease, session)}
+	s.longest[group] = l
+	return l
 }

@@ -187,6 +187,12 @@ func (p point) compare(other point) int {
 	return cmp.Or(cmp.Compare(p.Token, other.Token), cmp.Compare(p.Number, other.Number))
 }
 
+// compare orders states by what they are made of; where one leader has tried twice to write back what it has found, the
+// one that found more is the later.
+func (h head) compare(other head) int {
+	return cmp.Or(h.At.compare(other.At), h.Base.compare(other.Base))
+}
+
 // next names the state after one more commit.
 func (h head) next() head {
 	h.At.Number++

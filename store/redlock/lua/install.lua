@@ -10,12 +10,16 @@ if err then
 end
 local token, replica, nonce = ARGV[1], ARGV[2], ARGV[3]
 
--- later compares two heads by the position that they begin with.
+-- later compares two heads, number by number.
 local function later(a, b)
-  local at, an = string.match(a, '^(%d+) (%d+)')
-  local bt, bn = string.match(b, '^(%d+) (%d+)')
-  at, an, bt, bn = tonumber(at), tonumber(an), tonumber(bt), tonumber(bn)
-  return at > bt or at == bt and an > bn
+  local next_of_b = string.gmatch(b, '%d+')
+  for digits in string.gmatch(a, '%d+') do
+    local x, y = tonumber(digits), tonumber(next_of_b())
+    if x ~= y then
+      return x > y
+    end
+  end
+  return false
 end
 
 if not holds(token, replica, nonce) then
