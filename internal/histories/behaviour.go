@@ -8,7 +8,7 @@ import (
 // run does as a bad replica might, by the client's seed, until ctx ends.
 func (c *client) run(ctx context.Context) {
 	for pause(ctx, c.upTo(10*time.Millisecond)) {
-		limit := 20*time.Millisecond + c.upTo(c.ttl/2)
+		limit := 20*time.Millisecond + c.upTo(c.pace/2)
 		switch {
 		case c.chance(12):
 			c.observe(limit)
@@ -42,7 +42,7 @@ func (c *client) compete(limit time.Duration) {
 		if c.chance(20) {
 			c.release(limit)
 		} else {
-			pause(context.Background(), c.upTo(c.ttl/4))
+			pause(context.Background(), c.upTo(c.pace/4))
 		}
 	case unknown:
 		if c.chance(40) {
@@ -55,7 +55,7 @@ func (c *client) compete(limit time.Duration) {
 		} else if c.chance(10) {
 			c.abandon() // without a word: a late grant lapses
 		}
-		pause(context.Background(), c.upTo(c.ttl/4))
+		pause(context.Background(), c.upTo(c.pace/4))
 	case done:
 	default:
 		c.abandon()

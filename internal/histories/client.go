@@ -59,6 +59,7 @@ type client struct {
 	early    bool
 	recorder *recorder
 	ttl      time.Duration
+	pace     time.Duration // of what goes wrong
 	random   *rand.Rand
 
 	campaign campaign
@@ -74,7 +75,7 @@ type client struct {
 
 func newClient(t *testing.T, b *Backend, r *recorder, id int, ttl time.Duration, seed uint64) *client {
 	c := &client{
-		t: t, id: id, recorder: r, ttl: ttl, lag: b.Lag, dim: b.Dim, early: b.Early,
+		t: t, id: id, recorder: r, ttl: ttl, pace: ttl, lag: b.Lag, dim: b.Dim, early: b.Early,
 		random: rand.New(rand.NewPCG(seed, uint64(id))), campaign: campaign{id, 1},
 	}
 	var addrs []string

@@ -20,6 +20,7 @@ type Backend struct {
 	Lag    time.Duration // for which the servers may keep a lease that is over
 	Dim    bool          // who does not hold the lease may be shown a moment that never was
 	Early  bool          // a lease may end before its time
+	Slow   bool          // leases are all of the same length, and long: faults and patience are a quarter of what they are elsewhere
 
 	// Open returns a client's store, which it reaches at addrs, and a way to write past it.
 	Open func(t *testing.T, addrs []string, ttl time.Duration) (store.Store, func(ctx context.Context, value string) error)
@@ -39,8 +40,7 @@ func Quietly(do func()) func() error {
 }
 
 // Judge records the histories of n seeds from first on, each on a backend of its own and for length, or until it shows
-// enough, and judges them; ttl is the shortest lease. A store is given leases of one, two and four times that, and must
-// grant them as they are.
+// enough, and judges them; ttl is the shortest lease: others last two or four times as long.
 func Judge(t *testing.T, first, n uint64, length time.Duration, on func(*testing.T) *Backend, ttl time.Duration) {
 	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -69,9 +69,14 @@ func record(t *testing.T, b *Backend, seed uint64, length, shortest time.Duratio
 	r := newRecorder()
 	random := rand.New(rand.NewPCG(seed, 0))
 	ttl := shortest << random.IntN(3)
+	pace := ttl
+	if b.Slow {
+		ttl, pace = shortest, shortest/4
+	}
 	clients := make([]*client, 2+random.IntN(4))
 	for i := range clients {
 		clients[i] = newClient(t, b, r, i+1, ttl, seed)
+		clients[i].pace = pace
 	}
 
 	calm, quieten := context.WithCancel(t.Context())
@@ -81,9 +86,9 @@ func record(t *testing.T, b *Backend, seed uint64, length, shortest time.Duratio
 	defer end()
 	defer faults.Wait()
 	defer quieten()
-	faults.Go(func() { newNemesis(seed, 0, ttl).damage(calm, t, b) })
+	faults.Go(func() { newNemesis(seed, 0, pace).damage(calm, t, b) })
 	for _, c := range clients {
-		faults.Go(func() { newNemesis(seed, uint64(c.id), ttl).haunt(calm, c) })
+		faults.Go(func() { newNemesis(seed, uint64(c.id), pace).haunt(calm, c) })
 		calls.Go(func() { c.run(over) })
 	}
 	for begin := time.Now(); time.Since(begin) < length || r.history().shows() != nil; {

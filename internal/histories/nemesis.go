@@ -10,16 +10,16 @@ import (
 // nemesis breaks what a client needs, one fault after another, until ctx ends; then all is well again.
 type nemesis struct {
 	random *rand.Rand
-	ttl    time.Duration
+	pace   time.Duration
 }
 
-func newNemesis(seed, of uint64, ttl time.Duration) *nemesis {
-	return &nemesis{random: rand.New(rand.NewPCG(seed, 1000+of)), ttl: ttl}
+func newNemesis(seed, of uint64, pace time.Duration) *nemesis {
+	return &nemesis{random: rand.New(rand.NewPCG(seed, 1000+of)), pace: pace}
 }
 
-// between returns a duration of that many hundredths of a lease.
+// between returns a duration of that many hundredths of the pace, mostly a lease.
 func (n *nemesis) between(from, to int64) time.Duration {
-	return n.ttl * time.Duration(from+n.random.Int64N(to-from)) / 100
+	return n.pace * time.Duration(from+n.random.Int64N(to-from)) / 100
 }
 
 func (n *nemesis) haunt(ctx context.Context, c *client) {
@@ -47,7 +47,7 @@ func (n *nemesis) haunt(ctx context.Context, c *client) {
 		case 6:
 			proxy.Cut()
 		default:
-			c.stand(n.between(50, 250))
+			c.stand(n.between(50, 250) * (c.ttl / n.pace))
 		}
 		pause(ctx, n.between(10, 180))
 		flow.Pass()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/go-singleton/singleton/internal/process"
 )
 
 // Cluster is several servers that decide by majority.
@@ -18,11 +20,18 @@ type Cluster struct {
 
 // NewCluster starts n servers and waits until all of them serve; Close ends them.
 func NewCluster(n int) (*Cluster, error) {
-	c := &Cluster{}
-	if err := c.start(n); err != nil {
-		return nil, errors.Join(err, c.Close())
+	for range 20 {
+		c := &Cluster{}
+		err := c.start(n)
+		if err == nil {
+			return c, nil
+		}
+		err = errors.Join(err, c.Close())
+		if !errors.Is(err, process.ErrEnded) { // somebody has taken a port
+			return nil, err
+		}
 	}
-	return c, nil
+	return nil, errors.New("etcdtest: no free port was found")
 }
 
 func (c *Cluster) start(n int) error {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/process"
@@ -78,13 +79,18 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// freePort returns a port that nobody listens on.
+// taken are the ports that freePort has returned: a server listens a moment later.
+var taken sync.Map
+
+// freePort returns a port that nobody listens on, and never the same again.
 func freePort() int {
 	for {
 		port := 27_000 + rand.IntN(3_000) // the kernel hands out those from 32768 on, other servers of the tests take others
 		if l, err := net.Listen("tcp", loopback(port)); err == nil {
 			_ = l.Close()
-			return port
+			if _, before := taken.LoadOrStore(port, true); !before {
+				return port
+			}
 		}
 	}
 }
