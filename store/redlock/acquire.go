@@ -70,7 +70,7 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		return n.acquire(ctx, group, p.claim)
 	})
 	for v := range answers.all(ctx) {
-		over, err := p.hear(v)
+		over, err := p.hear(v, answers.left)
 		if err != nil {
 			p.withdraw(ctx, "")
 			if errors.As(err, new(*store.HeldError)) {
@@ -96,8 +96,8 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 }
 
 // hear takes an answer of phase 1. It is over when a majority has granted the lease, or cannot any more; an error is what
-// the candidate gets.
-func (p *campaign) hear(v vote[claimed]) (over bool, err error) {
+// the candidate gets. So many answers are out.
+func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	switch {
 	case v.err != nil:
 		p.voters.fail(v.link, v.err)
@@ -125,7 +125,8 @@ func (p *campaign) hear(v vote[claimed]) (over bool, err error) {
 			return true, err
 		}
 	}
-	return p.voters.reached() || p.voters.blocked() && len(p.held) > 0, nil
+	_, holding := most(p.held)
+	return p.voters.reached() || p.voters.blocked() && holding+out < p.quorum, nil
 }
 
 // failed says why phase 1 has not got a majority.

@@ -191,6 +191,9 @@ func (r *reading) pages(ctx context.Context, keys []string) ([]page, error) {
 			return found, nil
 		}
 	}
+	if told.reached() && ctx.Err() == nil {
+		return nil, errors.New("redlock: read: no server that answers has the newest records yet: ask again")
+	}
 	return nil, told.short(ctx, "read")
 }
 
