@@ -3,10 +3,17 @@
 package etcdtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/go-singleton/singleton/internal/process"
 )
@@ -16,12 +23,13 @@ type Cluster struct {
 	Servers []*Server
 
 	gates []*gate // before the members, for the others
+	args  []string
 }
 
-// NewCluster starts n servers and waits until all of them serve; Close ends them.
-func NewCluster(n int) (*Cluster, error) {
+// NewCluster starts n servers, with arguments beside the usual ones, and waits until all of them serve; Close ends them.
+func NewCluster(n int, args ...string) (*Cluster, error) {
 	for range 20 {
-		c := &Cluster{}
+		c := &Cluster{args: args}
 		err := c.start(n)
 		if err == nil {
 			return c, nil
@@ -51,7 +59,7 @@ func (c *Cluster) start(n int) error {
 	}
 	for i, s := range c.Servers {
 		_, url, _ := strings.Cut(all[i], "=")
-		s.args = s.member(fmt.Sprintf("m%d", i), url, strings.Join(all, ","))
+		s.args = append(s.member(fmt.Sprintf("m%d", i), url, strings.Join(all, ",")), c.args...)
 		if err := s.Launch(); err != nil {
 			return err
 		}
@@ -94,6 +102,54 @@ func (c *Cluster) Follower() *Server {
 			}
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Replace has a new member without data take the place of s, as an operator has one do when a disk is lost: a member that is
+// known and has forgotten all is refused.
+func (c *Cluster) Replace(ctx context.Context, s *Server) error {
+	s.Kill()
+	if err := os.RemoveAll(s.data()); err != nil {
+		return fmt.Errorf("etcdtest: %w", err)
+	}
+	i := slices.Index(c.Servers, s)
+	others := slices.Delete(c.Addrs(), i, i+1)
+	client, err := clientv3.New(clientv3.Config{Endpoints: others, Logger: zap.NewNop()})
+	if err != nil {
+		return fmt.Errorf("etcdtest: %w", err)
+	}
+	defer func() { _ = client.Close() }()
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return fmt.Errorf("etcdtest: %w", err)
+	}
+	for _, m := range list.Members {
+		if m.Name == fmt.Sprintf("m%d", i) {
+			err = accepted(ctx, func() error { _, err := client.MemberRemove(ctx, m.ID); return err })
+		}
+	}
+	if err == nil {
+		err = accepted(ctx, func() error { _, err := client.MemberAdd(ctx, []string{"http://" + c.gates[i].addr()}); return err })
+	}
+	if err != nil {
+		return fmt.Errorf("etcdtest: %w", err)
+	}
+	s.args = append(s.args, "--initial-cluster-state", "existing")
+	return s.Restart()
+}
+
+// accepted asks for a change of the members until it is made: none is, for some seconds after one has come back.
+func accepted(ctx context.Context, change func() error) error {
+	for {
+		err := change()
+		if !errors.Is(err, rpctypes.ErrUnhealthy) {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
 	}
 }
 

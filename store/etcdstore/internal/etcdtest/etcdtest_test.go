@@ -29,6 +29,15 @@ func TestAClusterLosesItsLeaderAndAMember(t *testing.T) {
 	begin := time.Now()
 	c := etcdtest.StartCluster(t)
 	t.Logf("ready after %v", time.Since(begin))
+	begin = time.Now()
+	lost := c.Follower()
+	if err := c.Replace(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	if !lost.Serves() {
+		t.Error("the new member does not serve")
+	}
+	t.Logf("a member without data serves after %v", time.Since(begin))
 	old := c.Leader()
 	begin = time.Now()
 	c.Cut(old, true)

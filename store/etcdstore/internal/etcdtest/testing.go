@@ -14,9 +14,9 @@ func Start(t testing.TB, args ...string) *Server {
 }
 
 // StartCluster starts three servers that end with the test.
-func StartCluster(t testing.TB) *Cluster {
+func StartCluster(t testing.TB, args ...string) *Cluster {
 	t.Helper()
-	return started(t, func() (*Cluster, error) { return NewCluster(3) })
+	return started(t, func() (*Cluster, error) { return NewCluster(3, args...) })
 }
 
 func started[T io.Closer](t testing.TB, start func() (T, error)) T {
