@@ -38,7 +38,7 @@ type term struct {
 }
 
 func newGroup(t *testing.T) *group {
-	return &group{T: t, cluster: cluster(t), prefix: prefixOf(t), elected: make(chan *term, 1000)}
+	return &group{T: t, cluster: etcdtest.StartCluster(t), prefix: prefixOf(t), elected: make(chan *term, 1000)}
 }
 
 // start runs a replica on the servers until stop is called or the test ends.
@@ -143,6 +143,7 @@ func (g *group) others(s *etcdtest.Server) (addrs []string) {
 // TestE2ALeaderCutOffBelievesNoLongerThanTheOthersKeepItsLease: alone, and together with its server, which goes on to accept
 // what it sends.
 func TestE2ALeaderCutOffBelievesNoLongerThanTheOthersKeepItsLease(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t)
 	for _, with := range []string{"nobody", "a follower", "the leader"} {
 		server := g.cluster.Follower()
@@ -178,6 +179,7 @@ func TestE2ALeaderCutOffBelievesNoLongerThanTheOthersKeepItsLease(t *testing.T) 
 
 // TestE1NeverTwoLeadersWhateverBreaks breaks members of the cluster in turn, under three replicas that know them all.
 func TestE1NeverTwoLeadersWhateverBreaks(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t)
 	for _, id := range []string{"a", "b", "c"} {
 		g.start(id, g.cluster.Addrs()...)
@@ -264,7 +266,8 @@ func TestE1NeverTwoLeadersWhateverBreaks(t *testing.T) {
 
 // TestS1AndS2EachTickOfAnEverySecondJobRunsOnce: three replicas, and servers that lose their leader.
 func TestS1AndS2EachTickOfAnEverySecondJobRunsOnce(t *testing.T) {
-	e := cluster(t)
+	t.Parallel()
+	e := etcdtest.StartCluster(t)
 	var mu sync.Mutex
 	ran := map[time.Time]int{}
 	ticks := make(chan time.Time, 1000)

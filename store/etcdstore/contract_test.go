@@ -64,15 +64,25 @@ func open(t testing.TB, c etcdstore.Config) *etcdstore.Store {
 
 // admin returns a client of servers that ends with the test.
 func admin(t testing.TB, endpoints ...string) *clientv3.Client {
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
+	return adminAs(t, "", "", endpoints...)
+}
+
+func adminAs(t testing.TB, user, password string, endpoints ...string) *clientv3.Client {
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop(), Username: user, Password: password})
 	must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-func TestContract(t *testing.T) { contract(t, server.Addr()) }
+func TestContract(t *testing.T) {
+	t.Parallel()
+	contract(t, server.Addr())
+}
 
-func TestContractOnThreeMembers(t *testing.T) { contract(t, cluster(t).Addrs()...) }
+func TestContractOnThreeMembers(t *testing.T) {
+	t.Parallel()
+	contract(t, etcdtest.StartCluster(t).Addrs()...)
+}
 
 func contract(t *testing.T, endpoints ...string) {
 	client := admin(t, endpoints...)

@@ -21,6 +21,7 @@ var (
 // TestFencedHistoriesAreLinearizable holds the store against the object of package histories (E3, S1), on three members
 // of which one at a time is frozen, killed or cut off from the others.
 func TestFencedHistoriesAreLinearizable(t *testing.T) {
+	t.Parallel()
 	histories.Judge(t, *first, *seeds, *length, func(t *testing.T) *histories.Backend {
 		c := etcdtest.StartCluster(t)
 		b := &histories.Backend{Addrs: c.Addrs(), Lag: time.Hour, Slow: true}

@@ -41,11 +41,11 @@ func (s *Store) acquire(ctx context.Context, l *link, group string, c store.Cand
 	if err != nil {
 		return none, err
 	}
-	held, err := read(seen[1], decodeGrant)
+	held, err := hanging(seen[1], decodeGrant)
 	if err != nil {
 		return none, err
 	}
-	about, err := read(seen[2], decodePresence)
+	about, err := hanging(seen[2], decodePresence)
 	if err != nil {
 		return none, err
 	}
@@ -153,11 +153,11 @@ func (s *Store) renew(ctx context.Context, l *link, lease store.Lease) (none sto
 	if err != nil {
 		return none, err
 	}
-	held, err := read(seen[0], decodeGrant)
+	held, err := hanging(seen[0], decodeGrant)
 	if err != nil {
 		return none, err
 	}
-	about, err := read(seen[1], decodePresence)
+	about, err := hanging(seen[1], decodePresence)
 	switch {
 	case err != nil:
 		return none, err
@@ -206,7 +206,7 @@ func (s *Store) release(ctx context.Context, l *link, lease store.Lease) error {
 	if err != nil {
 		return err
 	}
-	held, err := read(seen[1], decodeGrant)
+	held, err := hanging(seen[1], decodeGrant)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (s *Store) Leader(ctx context.Context, group string) (store.Leader, error) 
 		if err != nil {
 			return err
 		}
-		held, err := read(seen[0], decodeGrant)
+		held, err := hanging(seen[0], decodeGrant)
 		switch {
 		case err != nil:
 			return err

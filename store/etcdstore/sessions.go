@@ -31,7 +31,7 @@ func (s *Store) touch(ctx context.Context, l *link, group string, r store.Replic
 		return 0, err
 	}
 	session := seen[0]
-	about, err := read(session, decodePresence)
+	about, err := hanging(session, decodePresence)
 	switch {
 	case err != nil:
 		return 0, err
@@ -106,7 +106,7 @@ func (s *Store) Replicas(ctx context.Context, group string) ([]store.Replica, er
 				return err
 			}
 			for _, e := range found {
-				about, err := read(e, decodePresence)
+				about, err := hanging(e, decodePresence)
 				if err != nil {
 					return err
 				}

@@ -51,6 +51,14 @@ func newEntry(key string, kvs []*mvccpb.KeyValue) entry {
 	return entry{key: key, revision: kvs[0].ModRevision, lease: clientv3.LeaseID(kvs[0].Lease), value: kvs[0].Value}
 }
 
+// hanging decodes what an entry holds that must hang on an etcd lease, if it exists.
+func hanging[T any](e entry, decode func([]byte) (T, error)) (value T, err error) {
+	if e.exists() && e.lease == clientv3.NoLease {
+		return value, foreign(e.key, errEndure)
+	}
+	return read(e, decode)
+}
+
 // read decodes what an entry holds, if it exists.
 func read[T any](e entry, decode func([]byte) (T, error)) (value T, err error) {
 	if !e.exists() {

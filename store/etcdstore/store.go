@@ -20,6 +20,9 @@ var errClosed = store.Permanent("etcdstore: the store has been closed: close it 
 // errAgain means that the group has changed while a call looked at it.
 var errAgain = errors.New("etcdstore: the group has changed meanwhile")
 
+// againPause is between two looks at a group that goes on changing.
+const againPause = 10 * time.Millisecond
+
 // Store implements store.Store on an etcd cluster. Its methods are safe for concurrent use.
 type Store struct {
 	cfg     Config
@@ -81,7 +84,7 @@ func (s *Store) Close() error {
 // a connection to another endpoint where one does not serve. Each method can be begun anew: it looks before it asks for a
 // change, and a change is guarded by what it has seen.
 func (s *Store) call(ctx context.Context, method string, do func(ctx context.Context, l *link) error) error {
-	for tried := 0; ; {
+	for tried, again := 0, 0; ; {
 		l, err := s.begin(ctx)
 		if err != nil {
 			return s.judge(ctx, method, err)
@@ -97,6 +100,9 @@ func (s *Store) call(ctx context.Context, method string, do func(ctx context.Con
 		l.release()
 		switch {
 		case err != nil && ctx.Err() == nil && errors.Is(err, errAgain):
+			if again++; again > 3 {
+				rest(ctx, againPause)
+			}
 			continue
 		case dead && ctx.Err() == nil && s.ctx.Err() == nil && tried+1 < len(s.cfg.Endpoints):
 			tried++
@@ -140,5 +146,15 @@ func (s *Store) abandon(l *link, begun time.Time, err error) {
 	if current {
 		l.retire()
 		s.log.Debug("an etcd endpoint does not serve; the next one is asked", slog.String("endpoint", l.endpoint), slog.Any("error", err))
+	}
+}
+
+// rest waits, for d or until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }

@@ -14,7 +14,10 @@ import (
 // What keys hold is words with a blank between them; the first is the version of the format.
 const format = "1"
 
-var errFormat = errors.New("it is not of a form that this version writes")
+var (
+	errFormat = errors.New("it is not of a form that this version writes")
+	errEndure = errors.New("it hangs on no etcd lease, so that it would never end")
+)
 
 // remembered is how many nonces released last a group remembers.
 const remembered = 32
@@ -62,6 +65,9 @@ func (g grant) encode() string {
 
 func decodeGrant(data []byte) (g grant, err error) {
 	words, err := decode(data, 3)
+	if err == nil && len(words) > 3 {
+		err = errFormat
+	}
 	if err != nil {
 		return g, err
 	}
