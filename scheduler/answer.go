@@ -98,7 +98,14 @@ func (l *leader) answer() error {
 		if a.order.Job != "" {
 			log = log.With("job", a.order.Job)
 		}
-		if why := a.order.refusal(l.standing(a.order)); why != "" {
+		s := l.standing(a.order)
+		why := a.order.refusal(s)
+		if why == "" {
+			if why = a.order.vain(s); why != "" {
+				l.outdate(s.job, a.order)
+			}
+		}
+		if why != "" {
 			answer.Answer = clip(answerRefused+why, maxDetail)
 			log.Warn("request refused", "reason", why)
 		} else {

@@ -126,7 +126,7 @@ func (o *order) refusal(s standing) string {
 		}
 		return o.overtaken(s)
 	case verbResume:
-		return o.refusedResume(s)
+		return o.overtaken(s)
 	case verbCancel:
 		if s.run == nil {
 			return fmt.Sprintf("no run %s is open", o.Run)
@@ -149,19 +149,23 @@ func (o *order) refusedTrigger(s standing) string {
 	return ""
 }
 
-func (o *order) refusedResume(s standing) string {
-	if why := o.overtaken(s); why != "" {
-		return why
-	}
-	switch own, group := o.target(s).holds(s.now), s.group.holds(s.now); {
-	case own:
+// vain says why a resume that is not refused ends nothing, or is empty. Such a resume counts: the pause that it was meant to
+// end may come later.
+func (o *order) vain(s standing) string {
+	if o.Verb != verbResume || o.target(s).holds(s.now) {
 		return ""
-	case o.Job == "":
-		return "the group is not paused"
-	case group:
-		return fmt.Sprintf("job %q is not paused itself, the whole group is: resume the group", o.Job)
 	}
-	return fmt.Sprintf("job %q is not paused", o.Job)
+	why := "the group is not paused"
+	if o.Job != "" {
+		why = fmt.Sprintf("job %q is not paused", o.Job)
+		if s.group.holds(s.now) {
+			why += " itself, the whole group is: resume the group"
+		}
+	}
+	if o.Author != "" {
+		why += "; a pause of yours that is still on its way has no effect"
+	}
+	return why
 }
 
 func (o *order) refusedForget(s standing) string {

@@ -60,6 +60,7 @@ func TestRefusals(t *testing.T) {
 		{"resume", order{Verb: verbResume, Job: "a"}, standing{job: steered(paused)}, ""},
 		{"resume of the group", order{Verb: verbResume}, standing{group: &paused}, ""},
 		{"resume before the end of the pause", order{Verb: verbResume, Job: "a"}, standing{job: steered(half)}, ""},
+		{"B54 resume, not paused, its pause may come", order{Verb: verbResume, Author: "ann"}, standing{}, "the group is not paused; a pause of yours"},
 		{"resume after the end of the pause", order{Verb: verbResume, Job: "a"}, standing{job: steered(over)}, `job "a" is not paused`},
 		{"resume, not paused", order{Verb: verbResume, Job: "a"}, standing{job: owned(OverlapSkip)}, `job "a" is not paused`},
 		{"resume of the group, not paused", order{Verb: verbResume}, standing{}, "the group is not paused"},
@@ -93,7 +94,11 @@ func TestRefusals(t *testing.T) {
 		if err := tt.order.check(); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if got := tt.order.refusal(tt.given); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+		got := tt.order.refusal(tt.given)
+		if got == "" {
+			got = tt.order.vain(tt.given)
+		}
+		if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -96,31 +96,42 @@ func decodeGroup(value []byte) (*groupRecord, error) {
 
 // steer does a pause or a resume in the record of a job, or with nil of the group.
 func (l *leader) steer(j *jobState, o *order) {
-	b := l.book
-	last := &b.pause
-	if j != nil {
-		if j.record.Steering == nil {
-			j.record.Steering = new(steering)
-		}
-		last = j.record.Steering
-	}
-	*last = steering{
-		At:     max(l.term.StoreTime().UnixMilli(), last.At+1),
-		Posted: o.Posted,
-		Author: o.Author,
-	}
+	s := l.steering(j)
+	*s = steering{At: s.At}
 	if o.Verb == verbPause {
-		last.Paused, last.Until, last.Reason = true, o.Until, o.Reason
+		s.Paused, s.Until, s.Reason = true, o.Until, o.Reason
 	}
+	l.outdate(j, o)
 	if j != nil {
-		b.putJob(j)
 		l.revisit(j)
 		return
 	}
-	b.putGroup()
-	for _, j := range b.sorted() {
+	for _, j := range l.book.sorted() {
 		l.revisit(j)
 	}
+}
+
+// outdate keeps, with whatever was decided before, that an order has come: what its author has asked for earlier is no news.
+func (l *leader) outdate(j *jobState, o *order) {
+	s := l.steering(j)
+	s.At = max(l.term.StoreTime().UnixMilli(), s.At+1)
+	s.Posted, s.Author = o.Posted, o.Author
+	if j != nil {
+		l.book.putJob(j)
+		return
+	}
+	l.book.putGroup()
+}
+
+// steering is that of a job, or with nil of the group.
+func (l *leader) steering(j *jobState) *steering {
+	switch {
+	case j == nil:
+		return &l.book.pause
+	case j.record.Steering == nil:
+		j.record.Steering = new(steering)
+	}
+	return j.record.Steering
 }
 
 func (b *book) putGroup() {

@@ -43,7 +43,8 @@ func (i *Inspector) Pause(ctx context.Context, job string, p Pause) (*Request, e
 }
 
 // Resume ends a pause: the job goes on from now, and what fell due meanwhile is skipped. With an empty name it ends that of
-// all jobs; jobs that were paused by their name stay so.
+// all jobs; jobs that were paused by their name stay so. Where nothing is paused it is refused, and counts all the same: a
+// pause that its author has asked for before, and that comes later, is refused, too.
 func (i *Inspector) Resume(ctx context.Context, job string) (*Request, error) {
 	return i.ask(ctx, order{Verb: verbResume, Job: job})
 }

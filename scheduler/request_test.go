@@ -252,8 +252,19 @@ func TestB54RequestsThatComeTwice(t *testing.T) {
 	})
 }
 
-// What was asked for first and comes last is no news.
+// What was asked for first and comes last is no news, whether the resume that has overtaken it found anything to end or not.
 func TestB54PauseThatIsOvertaken(t *testing.T) {
+	const onItsWay = "; a pause of yours that is still on its way has no effect"
+	for _, tt := range []struct{ job, paused, answer string }{
+		{"a", "a", "done"},
+		{"a", "", `refused: job "a" is not paused` + onItsWay},
+		{"", "", "refused: the group is not paused" + onItsWay},
+	} {
+		t.Run("of "+tt.job+" while paused is "+tt.paused, func(t *testing.T) { testOvertakenPause(t, tt.job, tt.paused, tt.answer) })
+	}
+}
+
+func testOvertakenPause(t *testing.T, job, paused, answer string) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *"})
 		ann, bob := c.asker("ann"), c.asker("bob")
@@ -265,11 +276,13 @@ func TestB54PauseThatIsOvertaken(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(ann.ctx, time.Second)
 		defer cancel()
-		if _, err := ann.Pause(ctx, "a", Pause{}); err == nil || !strings.Contains(err.Error(), "not known whether") {
+		if _, err := ann.Pause(ctx, job, Pause{}); err == nil || !strings.Contains(err.Error(), "not known whether") {
 			t.Errorf("%v", err)
 		}
-		bob.want(bob.pause("a", Pause{}), "done")
-		ann.want(ann.resume("a"), "done")
+		if paused != "" {
+			bob.want(bob.pause(paused, Pause{}), "done")
+		}
+		ann.want(ann.resume(job), answer)
 		pass(10 * time.Second)
 		if p := status(t, c).Jobs[0].Paused; p != nil {
 			t.Errorf("the job is paused: %+v", p)

@@ -73,6 +73,13 @@ var requestMutants = []mutant{
 		killer: test("./scheduler", "TestB54PauseThatIsOvertaken|TestRefusals"),
 	},
 	{
+		name: "vain-resume-forgotten", rule: "a resume that finds nothing to end counts against a pause that it has overtaken",
+		file:   "scheduler/answer.go",
+		old:    "\t\t\t\tl.outdate(s.job, a.order)\n",
+		new:    "",
+		killer: test("./scheduler", "TestB54PauseThatIsOvertaken"), quick: true,
+	},
+	{
 		name: "tick-while-paused", rule: "no tick that falls due while its job is paused starts",
 		file:   "scheduler/due.go",
 		old:    "if s.pausedTo.After(s.watermark) {",
