@@ -60,11 +60,11 @@ func (l *leader) adopt(now time.Time) error {
 		}
 		switch unowned := j.record.Unowned; {
 		case unowned == 0:
-			b.log.Warn("job is in the ledger, but this binary lacks it", "job", j.name)
+			b.log.Warn("job is in the ledger, but this leader does not have it", "job", j.name)
 			j.record.Unowned = now.Unix()
 			b.putJob(j)
 		case now.Sub(time.Unix(unowned, 0)) > keepUnowned:
-			b.log.Warn("job is dropped: no binary has had it for a week", "job", j.name)
+			b.log.Warn("job is dropped: no leader has had it for a week", "job", j.name)
 			if err := l.drop(j); err != nil {
 				return err
 			}

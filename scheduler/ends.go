@@ -81,7 +81,7 @@ func (b *book) interrupted(j *jobState, rec *runRecord, e Entry, until, now time
 	switch {
 	case why != "" || !again:
 	case j.def == nil:
-		why = "the leader's binary lacks the job"
+		why = "the leader does not have the job"
 	case rec.Interrupts >= maxInterrupts:
 		why = "its third interruption"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ type Once struct {
 	ID    string        // as election.Config.ID
 	Per   time.Duration // how often all of them start it, at least 2 s; 1 h by default
 	Keep  int           // entries of history, as Config.History; 100 by default
+
+	Logger *slog.Logger // what it waits for, after two seconds; nil is silent
 }
 
 // ClaimedError says who has claimed the work of a Once less than half of Per ago, and so has done it, does it, or has died
@@ -58,6 +61,7 @@ const (
 	onceLease    = OnceLease
 	onceLimit    = 20 * time.Second // for a turn: four that have died
 	onceAttempt  = time.Second
+	onceQuiet    = 2 * time.Second  // of a turn, before the log says what it waits for
 	onceSession  = 30 * time.Second // how long a run is open after its process has died
 	onceInterval = onceSession / 3
 )
@@ -71,6 +75,10 @@ func (o *Once) complete(st store.Store) (id string, err error) {
 	if o.Keep == 0 {
 		o.Keep = defaultHistory
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Logger = o.Logger.With("group", o.Group, "job", o.Job)
 	if o.Per < minPer {
 		problems = append(problems, fmt.Errorf("scheduler: once per %v is too often: at least %v", o.Per, minPer))
 	}
@@ -142,7 +150,7 @@ const onceKey = foreignKey + "UTC once"
 
 // claim claims the work in a turn of its own.
 func (p *participant) claim(ctx context.Context) (rec *runRecord, err error) {
-	err = p.take(ctx, func(ctx context.Context, t *turn) error {
+	err = p.take(ctx, "claim", func(ctx context.Context, t *turn) error {
 		rec, err = p.decide(ctx, t)
 		return err
 	})
@@ -221,7 +229,7 @@ func (p *participant) closeDead(j *jobState, t *turn) {
 
 // end brings the end of a run into the ledger.
 func (p *participant) end(ctx context.Context, rec *runRecord, e Entry) error {
-	return p.take(ctx, func(ctx context.Context, t *turn) error {
+	return p.take(ctx, "end", func(ctx context.Context, t *turn) error {
 		b := t.book
 		if err := t.load(ctx); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ import (
 
 // attempt runs the job "a" of group g, once an hour, as machine name.
 func (c *cluster) attempt(name string, do Func) error {
-	return Once{Group: "g", Job: "a", ID: name}.Run(c.surroundings(name), &line.Line{Store: c.store, Replica: name, Carrier: c.script}, do)
+	log := slog.New(slog.NewTextHandler(c, nil))
+	return Once{Group: "g", Job: "a", ID: name, Logger: log}.Run(c.surroundings(name), &line.Line{Store: c.store, Replica: name, Carrier: c.script}, do)
 }
 
 func (c *cluster) surroundings(name string) context.Context {
@@ -179,7 +181,7 @@ func TestOnceCountsFromTheNewestClaim(t *testing.T) {
 // A process that dies over the work leaves its claim; who claims it next says what became of it.
 func TestOnceThatDiesIsInterruptedAndWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
-		dead := &participant{Once: Once{Group: "g", Job: "a", Per: time.Hour, Keep: 100}, store: c.store, world: world.From(c.surroundings("dead")), id: "m-dead"}
+		dead := &participant{Once: Once{Group: "g", Job: "a", Per: time.Hour, Keep: 100, Logger: slog.New(slog.DiscardHandler)}, store: c.store, world: world.From(c.surroundings("dead")), id: "m-dead"}
 		if _, err := dead.claim(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ func (o *order) refusal(s standing) string {
 func (o *order) refusedTrigger(s standing) string {
 	switch {
 	case s.job.def == nil:
-		return fmt.Sprintf("the leader's binary lacks job %q", o.Job)
+		return fmt.Sprintf("the leader does not have job %q", o.Job)
 	case time.Unix(o.Tick, 0).After(s.now):
 		return fmt.Sprintf("the tick %s lies ahead", when(o.Tick))
 	case s.job.def.Overlap == OverlapSkip && len(s.runs) > 0:
@@ -170,7 +170,7 @@ func (o *order) vain(s standing) string {
 
 func (o *order) refusedForget(s standing) string {
 	if s.job.def != nil && s.job.problem == nil {
-		return fmt.Sprintf("the leader's binary has job %q: remove it there first", o.Job)
+		return fmt.Sprintf("the leader has job %q: remove it there first", o.Job)
 	}
 	for _, rec := range s.runs {
 		if !rec.waits() {

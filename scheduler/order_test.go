@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"trigger", order{Verb: verbTrigger, Job: "a"}, standing{job: owned(OverlapSkip)}, ""},
 		{"trigger, unknown", order{Verb: verbTrigger, Job: "a"}, standing{}, `there is no job "a"`},
-		{"trigger, unowned", order{Verb: verbTrigger, Job: "a"}, standing{job: unowned}, `the leader's binary lacks job "a"`},
+		{"trigger, unowned", order{Verb: verbTrigger, Job: "a"}, standing{job: unowned}, `the leader does not have job "a"`},
 		{"trigger, unreadable", order{Verb: verbTrigger, Job: "a"}, standing{job: broken}, `the record of job "a" cannot be read`},
 		{"trigger at an earlier tick", order{Verb: verbTrigger, Job: "a", Tick: now.Unix()}, standing{job: owned(OverlapSkip)}, ""},
 		{"trigger ahead", order{Verb: verbTrigger, Job: "a", Tick: now.Unix() + 1}, standing{job: owned(OverlapSkip)}, "the tick 2026-11-29T12:00:01Z lies ahead"},
@@ -74,7 +74,7 @@ func TestRefusals(t *testing.T) {
 		{"forget", order{Verb: verbForget, Job: "a"}, standing{job: unowned}, ""},
 		{"forget, a run waits", order{Verb: verbForget, Job: "a"}, standing{job: unowned, runs: []*runRecord{waiting}}, ""},
 		{"forget, a run goes on", order{Verb: verbForget, Job: "a"}, standing{job: unowned, runs: []*runRecord{waiting, going}}, "run a@2026-11-29T11:00:00Z is open: cancel it first"},
-		{"forget, owned", order{Verb: verbForget, Job: "a"}, standing{job: owned(OverlapSkip)}, "the leader's binary has job"},
+		{"forget, owned", order{Verb: verbForget, Job: "a"}, standing{job: owned(OverlapSkip)}, "the leader has job"},
 		{"forget, unreadable", order{Verb: verbForget, Job: "a"}, standing{job: broken}, ""},
 		{"forget, unknown", order{Verb: verbForget, Job: "a"}, standing{}, "there is no job"},
 

@@ -94,7 +94,7 @@ func (b *book) failed(j *jobState, rec *runRecord, e Entry, now time.Time) {
 // ask for retries, there is nothing to say.
 func (b *book) retry(j *jobState, rec *runRecord, e Entry, now time.Time) (at time.Time, why string) {
 	if j.def == nil {
-		return time.Time{}, "the leader's binary lacks the job"
+		return time.Time{}, "the leader does not have the job"
 	}
 	policy := j.def.Retry
 	if policy.Attempts <= 1 {

@@ -432,7 +432,7 @@ func TestFailureWhileTheLeaderLacksTheJob(t *testing.T) {
 		}
 		pass(20 * time.Second)
 		equal(t, "history", c.history("a"), []string{"00:01:00#1 schedule failed"})
-		if e := c.entry(t, "a", 0); e.Note != "not run again: the leader's binary lacks the job" || len(c.records(bucketRun)) > 0 {
+		if e := c.entry(t, "a", 0); e.Note != "not run again: the leader does not have the job" || len(c.records(bucketRun)) > 0 {
 			t.Errorf("%+v, open %v", e, c.records(bucketRun))
 		}
 	})

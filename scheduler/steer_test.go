@@ -62,7 +62,7 @@ func TestForget(t *testing.T) {
 		r1 := c.start("r1", nil, Job{Name: "a", Spec: "* * * * * *"}, Job{Name: "b", Spec: "* * * * * *", Do: takes(time.Minute)})
 		ann := c.asker("ann")
 		pass(2500 * time.Millisecond)
-		ann.want(ann.forget("a"), `refused: the leader's binary has job "a": remove it there first`)
+		ann.want(ann.forget("a"), `refused: the leader has job "a": remove it there first`)
 		for _, job := range []string{"a", "b"} {
 			if err := r1.Remove(job); err != nil {
 				t.Fatal(err)

@@ -25,13 +25,25 @@ type turn struct {
 // errTurn says that a turn was over before the store had answered; another one sees what has become of it.
 var errTurn = errors.New("scheduler: no turn in time")
 
-// take waits for a turn, calls f, and gives the turn up. What is not known after one turn is looked at in another.
-func (p *participant) take(ctx context.Context, f func(context.Context, *turn) error) error {
+// take waits for a turn, calls f, and gives the turn up. What is not known after one turn is looked at in another. The log
+// says once what it waits for, and what it wants.
+func (p *participant) take(ctx context.Context, wants string, f func(context.Context, *turn) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, onceLimit, errTurn)
 	defer cancel()
+	began, told := time.Now(), false
+	tells := func() bool {
+		tell := !told && time.Since(began) >= onceQuiet
+		told = told || tell
+		return tell
+	}
+	log := p.Logger.With("wants", wants, "gives_up_after", onceLimit)
 	var last error // what the store has said
 	for {
-		t, err := p.acquire(ctx)
+		t, err := p.acquire(ctx, func(holder string) {
+			if tells() {
+				log.Warn("waiting for another replica that claims", "replica", holder)
+			}
+		})
 		if err == nil {
 			err = f(ctx, t)
 			p.release(ctx, t.lease)
@@ -44,6 +56,9 @@ func (p *participant) take(ctx context.Context, f func(context.Context, *turn) e
 			return err // of the ledger
 		case last == nil || ctx.Err() == nil:
 			last = err
+		}
+		if tells() {
+			log.Warn("the store does not answer, trying again", "error", err)
 		}
 		if !world.Rest(ctx, p.world.Between(retryMin, retryMax), nil) {
 			if cause := context.Cause(ctx); !errors.Is(cause, errTurn) {
@@ -71,8 +86,9 @@ type unknownError struct{ error }
 // Unwrap returns both.
 func (e unknownError) Unwrap() []error { return []error{errUnknown, e.error} }
 
-// acquire asks for the lease until it is granted. Somebody who has it for longer than a turn may take leads the group.
-func (p *participant) acquire(ctx context.Context) (*turn, error) {
+// acquire asks for the lease until it is granted; meanwhile waits learns who has it. Somebody who has it for longer than a turn
+// may take leads the group.
+func (p *participant) acquire(ctx context.Context, waits func(holder string)) (*turn, error) {
 	c := store.Candidate{Replica: store.Replica{ID: p.id}, Nonce: p.world.Secret(), TTL: onceLease, Session: onceLease}
 	var holder store.Leader // as it was first seen, with the time
 	var since time.Time
@@ -95,6 +111,7 @@ func (p *participant) acquire(ctx context.Context) (*turn, error) {
 			if held.Leader.Remaining > 2*onceLease || time.Since(since) > max(onceLease, holder.Remaining)+onceAttempt {
 				return nil, fmt.Errorf("%w (%s does)", ErrLed, holder.Replica)
 			}
+			waits(holder.Replica)
 		case errors.Is(err, store.ErrEnded):
 			p.started = false // nothing lives on it
 		case store.Definite(err):

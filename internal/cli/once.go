@@ -101,6 +101,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, argv []string) error {
 	if st.alone {
 		return usagef("--store memory: lives inside of one process; the other machines could not look into it")
 	}
+	once := scheduler.Once{Group: f.group, Job: f.job, ID: f.id, Per: f.per, Keep: f.history, Logger: log}
 	log = log.With("group", f.group, "job", f.job)
 	guardian, err := procgroup.StartGuardian(log)
 	if err != nil {
@@ -121,7 +122,7 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, argv []string) error {
 	if os.Getpid() == 1 { // of a container: nobody else reaps orphans
 		watchers.Go(func() { procgroup.ReapOrphans(watching) })
 	}
-	err = scheduler.Once{Group: f.group, Job: f.job, ID: f.id, Per: f.per, Keep: f.history}.Run(ctx, st, s.do)
+	err = once.Run(ctx, st, s.do)
 	stopWatching()
 	watchers.Wait()
 	return s.verdict(st, err)

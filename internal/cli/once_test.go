@@ -153,6 +153,7 @@ func TestOnceSaysThatTheStoreIsAway(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	p.await("singleton: once: not run: the store redis://"+proxy.Addr()+" (--store) cannot be asked: ", "is it running")
+	p.await("the store does not answer, trying again", "group=g", "job=j", "wants=claim", "gives_up_after=20s", "error=")
 	if _, _, done := p.find("was done"); done {
 		t.Error("the command was run")
 	}

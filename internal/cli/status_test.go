@@ -86,7 +86,7 @@ broken   ??                           -                -                        
 cleanup  every 10 minutes             in 3 m           succeeded 6 m 41 s ago, 2 s
 export   hourly                       in 43 m          running for 12 m on web-1-c01d
 fresh    at 00:00, on 1 January       Fri 1 Jan 00:00  -
-gone     daily at 00:00 (UTC)         -                -                                  no running binary has it, for 1 h 30 m
+gone     daily at 00:00 (UTC)         -                -                                  no leader has it, for 1 h 30 m
 invoice  daily at 03:00 (Asia/Tokyo)  in 6 h           succeeded 18 h ago, 41 s
 late     hourly                       in 1 h           succeeded 1 h ago, 1 s             overdue since 12:59:40
 left     hourly                       in 1 h           open on web-4-77d2, which is gone  the leader records how it ended

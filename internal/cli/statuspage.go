@@ -223,7 +223,7 @@ func (p *statusPage) state(j scheduler.JobStatus) string {
 	case j.Problem != "":
 		return "not scheduled: " + j.Problem
 	case !j.Unowned.IsZero():
-		return fmt.Sprintf("no running binary has it, for %s", humane(p.now.Sub(j.Unowned)))
+		return fmt.Sprintf("no leader has it, for %s", humane(p.now.Sub(j.Unowned)))
 	}
 	if j.Paused != nil {
 		return paused(*j.Paused, p.zone)
