@@ -180,7 +180,7 @@ func (e *Entry) shorten() { e.Detail, e.Note = clip(e.Detail, maxSummary), clip(
 func (b *book) putJob(j *jobState) { b.put(bucketJob, j.name, &j.record) }
 
 // skip passes over a row of ticks. It joins the newest entry only where nothing lies between: a tick that was claimed may
-// not have ended yet, and must not look skipped.
+// not have ended yet, and must not look skipped. The log calls attention to the first row of an entry only.
 func (b *book) skip(j *jobState, r row, now time.Time) {
 	if last := j.record.Row; last != nil && last.LastTick.Unix() != j.record.Watermark {
 		j.record.Row = nil
@@ -195,7 +195,11 @@ func (b *book) skip(j *jobState, r row, now time.Time) {
 		Outcome:  Skipped,
 		Detail:   r.reason,
 	})
-	b.log.Warn("ticks skipped", "job", j.name, "tick", r.first, "last_tick", r.last, "ticks", r.ticks, "reason", r.reason)
+	level := slog.LevelWarn
+	if j.record.Row.Ticks > r.ticks {
+		level = slog.LevelDebug
+	}
+	b.log.Log(context.Background(), level, "ticks skipped", "job", j.name, "tick", r.first, "last_tick", r.last, "ticks", r.ticks, "reason", r.reason)
 }
 
 // take claims an attempt for a session of this replica; rec stands in the ledger from the next flush on.

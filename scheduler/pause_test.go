@@ -33,6 +33,9 @@ func TestB37PausedOverTwoTicks(t *testing.T) {
 				equal(t, "history", c.history("a"), []string{
 					"00:00:10#1 schedule succeeded", "00:00:20-00:00:30 ×2 paused", "00:00:40#1 schedule succeeded",
 				})
+				if log := c.log(); strings.Count(log, `level=WARN msg="ticks skipped"`) != 1 || strings.Count(log, "ticks skipped") != 2 {
+					t.Error("the log does not call attention to the first tick that was skipped, and to it alone")
+				}
 			})
 		})
 	}
