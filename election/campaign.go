@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/lifetime"
@@ -22,6 +23,7 @@ const (
 // How long a campaign insists.
 const (
 	longRetry = time.Second            // the longest pause between attempts, at most a fifteenth of the lease
+	mostOwed  = 16                     // leases given up without an answer that are remembered
 	tidying   = 500 * time.Millisecond // for giving up what may not even have been granted: a stop waits for it
 )
 
@@ -52,7 +54,9 @@ func (e *Elector) campaign(ctx context.Context) (*won, error) {
 		case errors.Is(err, store.ErrPermanent) && ctx.Err() == nil:
 			return nil, e.permanent(err)
 		case isHeld:
-			e.follow(ctx, held.Leader)
+			if !e.settle(held.Leader.Replica) {
+				e.follow(ctx, held.Leader)
+			}
 		default:
 			e.wait(ctx, e.retry(), nil)
 		}
@@ -162,19 +166,39 @@ func (e *Elector) abandon(c store.Candidate) {
 	e.release(store.Lease{Group: e.cfg.Group, Replica: c.ID, Nonce: c.Nonce}, tidying)
 }
 
-// release gives a lease up, also when Run's context has ended, and insists for no longer than bound: it lapses.
+// release gives a lease up, also when Run's context has ended, and insists for no longer than bound: it lapses, or is given
+// up when the store says that this replica holds it.
 func (e *Elector) release(l store.Lease, bound time.Duration) {
 	ctx, cancel := context.WithTimeout(e.base, bound)
 	defer cancel()
 	e.expect(bound)
+	e.owed = slices.DeleteFunc(e.owed, func(o store.Lease) bool { return o.Nonce == l.Nonce })
 	for {
 		err := e.pulse.ask(ctx, e.pulse.timeout(e.cfg.Lease, bound), func(ctx context.Context) error {
 			return e.leases.Release(ctx, l)
 		})
-		if err == nil || store.Definite(err) || !world.Rest(ctx, e.retry(), nil) {
+		if err == nil || store.Definite(err) {
+			return
+		}
+		if !world.Rest(ctx, e.retry(), nil) {
+			e.owed = append(e.owed, l)
+			e.owed = e.owed[max(0, len(e.owed)-mostOwed):]
 			return
 		}
 	}
+}
+
+// settle gives up again what this replica owes and the store says it holds: an acquire can lie in the socket of a server
+// that stands still, and be granted when it goes on, though the release never got there. Nobody would lead for a lease.
+// It reports whether something was given up.
+func (e *Elector) settle(holder string) bool {
+	before := len(e.owed)
+	for _, l := range slices.Clone(e.owed) {
+		if l.Replica == holder {
+			e.release(l, tidying)
+		}
+	}
+	return len(e.owed) < before
 }
 
 // retry returns how long to wait before the next attempt of a campaign: nothing ends meanwhile, so that the pauses may

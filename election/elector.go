@@ -51,6 +51,7 @@ type Elector struct {
 	told  store.Leader    // whom LeaderChanged has named last
 	far   uint64          // token of the leader whose far expiry has been logged
 	idle  time.Duration   // the session wanted while nothing holds it
+	owed  []store.Lease   // given up, newest last, without an answer: the store may grant them still
 
 	storeTime  time.Time     // the store's clock when it was heard of last; zero before
 	storeHeard world.Instant // and when that was

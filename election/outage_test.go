@@ -133,6 +133,33 @@ func TestB3LostReplyToAnAcquire(t *testing.T) {
 			await(t, time.Second, "leads", r.leads)
 		})
 	})
+	t.Run("granted after that, though its release never arrived", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			s := memstore.New()
+			r := newReplica(t, s, election.Config{})
+			// As a server does that stands still: it has the first attempt, hears nothing for more than a lease, and goes on.
+			begun, asked := time.Now(), false
+			r.wire.follow(func(op string) fault {
+				switch {
+				case op == "acquire" && !asked:
+					asked = true
+					return fault{request: lease + 5*time.Second}
+				case time.Since(begun) < lease+5*time.Second:
+					return fault{lost: true}
+				}
+				return fault{}
+			})
+			r.start(untilEnd)
+			pass(lease + 5*time.Second)
+			if l, err := s.Leader(t.Context(), "g"); err != nil || r.leads() {
+				t.Fatalf("%+v, %v: the late acquire has taken no lease", l, err)
+			}
+			await(t, lease/5+time.Second, "leads", r.leads) // when its present attempt has run out
+			if n := r.wire.count("release"); n < 2 {
+				t.Errorf("%d releases", n)
+			}
+		})
+	})
 	t.Run("another holds it meanwhile", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			s := memstore.New()

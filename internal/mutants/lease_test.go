@@ -34,6 +34,13 @@ var leaseMutants = []mutant{
 		killer: test("./internal/lifetime", "TestDriftAndGuard|TestEndsGuardBeforeItsDeadlineCountedFromTheSending"),
 	},
 	{
+		name: "late-grant-left-to-lapse", rule: "what was given up and is granted all the same is given up again",
+		file:   "election/campaign.go",
+		old:    "if l.Replica == holder {",
+		new:    "if l.Replica == holder && l.Token > 0 {",
+		killer: test("./election", "TestB3LostReplyToAnAcquire"), quick: true,
+	},
+	{
 		name: "clock-forgotten-with-the-term", rule: "a step of the store's clock that has ended a lease is named, too",
 		file:   "election/serve.go",
 		old:    "before, at := e.storeTime, e.storeHeard",
