@@ -65,7 +65,7 @@
 //	follower's sleep  the leader's remaining time, at most 1 min or 4 leases, + 1 ms + a random part of 10 ms
 //	giving up         a campaign whose first attempt would be worthless by now: Release with its nonce, then another nonce
 //	release           tried for TTL/5, at least 500 ms, and 500 ms where nothing may have been granted, whatever has
-//	                  become of Run's context
+//	                  become of Run's context; without an answer again when the store says that this replica holds it
 //	cool-down         1 s after Resign; after an error, panic or nil of lead 1 s, doubled up to 1 min, and from the start
 //	                  again after a term of more than 1 min; up to a quarter is added at random
 //

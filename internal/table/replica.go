@@ -66,6 +66,8 @@ func (o order) obey(kinds []Kind) error {
 	if i < 0 {
 		return fmt.Errorf("table: no kind is called %s", o.Kind)
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	link := &Link{}
 	go link.follow(o.Reach)
 	st, err := kinds[i].Open(o.Addrs, link, o.Lease)
@@ -97,8 +99,6 @@ func (o order) obey(kinds []Kind) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	return errors.Join(s.Run(ctx), st.Close())
 }
 
@@ -136,6 +136,10 @@ func (s *Scene) launch(name string) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(r.process.Kill)
+	s.Await("the start of "+name, func() bool { // from then on it takes SIGTERM
+		_, err := os.Stat(o.Terms)
+		return err == nil
+	})
 }
 
 // Reach cuts the replica off from all but one address.
