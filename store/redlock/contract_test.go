@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"github.com/go-singleton/singleton/internal/redistest"
@@ -15,6 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	logging.Disable() // of go-redis, which tells of each dial that failed
 	goleak.VerifyTestMain(m,
 		// A pool that has failed to dial goes on trying for up to a second after it was closed.
 		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))

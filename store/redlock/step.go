@@ -16,7 +16,7 @@ func (s *Store) move(ctx context.Context, t *term, w write, send func(context.Co
 		send = func(ctx context.Context, n node) (written, error) { return n.write(ctx, w) }
 	}
 	t.record(w)
-	p := &step{Store: s, term: t, to: w.To, done: count{s: s}}
+	p := &step{Store: s, term: t, to: w.To, send: send, done: count{s: s}}
 	p.answers = ask(ctx, s, query{group: t.lease.Group, changes: true}, send)
 	for !p.done.reached() {
 		v, ok := p.answers.next(ctx)
@@ -52,6 +52,7 @@ type step struct {
 	*Store
 	term    *term
 	to      head
+	send    func(context.Context, node) (written, error)
 	answers *votes[written]
 	done    count
 	sources []*link // have made the step
@@ -95,15 +96,33 @@ func (p *step) catchUp(ctx context.Context) {
 			waiting = append(waiting, l)
 			continue
 		}
-		if !p.term.begin(l) {
-			continue // it is on its way
-		}
-		from := p.sources[i]
+		from, other := p.sources[i], p.term.begin(l)
 		p.answers.left++
 		p.background(ctx, func(ctx context.Context) {
-			got, err := p.bring(ctx, p.term, from, l, p.to)
-			p.answers.answers <- vote[written]{link: l, value: got, err: l.named(err), durable: true}
+			var got written
+			var err error
+			if other == nil {
+				got, err = p.bring(ctx, p.term, from, l, p.to)
+				err = l.named(err)
+			} else {
+				got, err = p.after(ctx, other, l)
+			}
+			p.answers.answers <- vote[written]{link: l, value: got, err: err, durable: true}
 		})
 	}
 	p.lagging = waiting
+}
+
+// after has a node make the step when the state, which is on its way already, has come.
+func (p *step) after(ctx context.Context, come <-chan struct{}, l *link) (written, error) {
+	select {
+	case <-come:
+	case <-ctx.Done():
+		return written{}, l.named(ctx.Err())
+	}
+	got, err := one(ctx, p.Store, l, p.term.lease.Group, true, p.send)
+	if err == nil {
+		err = l.named(effective(got, nil))
+	}
+	return got, err
 }

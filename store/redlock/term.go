@@ -23,16 +23,16 @@ type term struct {
 	at       head          // what the last commit that counts has made of the ledger
 	open     *write        // the commit after that, when its outcome is not known
 
-	books   sync.Mutex       // of the following: no I/O
-	runs    map[*link]string // whose node has the whole state, as far as is known, and in which run of its server
-	copying map[*link]bool   // to whose node the state is on its way
-	redo    []write          // what was committed since the oldest of these copies has begun
+	books   sync.Mutex              // of the following: no I/O
+	runs    map[*link]string        // whose node has the whole state, as far as is known, and in which run of its server
+	copying map[*link]chan struct{} // to whose node the state is on its way; closed when it has come, or has not
+	redo    []write                 // what was committed since the oldest of these copies has begun
 }
 
 func newTerm(l store.Lease, info []byte) *term {
 	return &term{
 		lease: l, info: bytes.Clone(info), gate: make(chan struct{}, 1),
-		runs: map[*link]string{}, copying: map[*link]bool{},
+		runs: map[*link]string{}, copying: map[*link]chan struct{}{},
 	}
 }
 
@@ -141,15 +141,15 @@ func (t *term) record(w write) {
 	}
 }
 
-// begin begins a copy to a node; false: there is one.
-func (t *term) begin(l *link) bool {
+// begin begins a copy to a node; where there is one, it returns what is closed when that is over.
+func (t *term) begin(l *link) (other <-chan struct{}) {
 	t.books.Lock()
 	defer t.books.Unlock()
-	if t.copying[l] {
-		return false
+	if t.copying[l] == nil {
+		t.copying[l] = make(chan struct{})
+		return nil
 	}
-	t.copying[l] = true
-	return true
+	return t.copying[l]
 }
 
 // since returns what was recorded after the state of a position, in order. When that is nothing and last is set, the copy is
@@ -177,6 +177,7 @@ func (t *term) end(l *link) {
 }
 
 func (t *term) over(l *link) {
+	close(t.copying[l])
 	if delete(t.copying, l); len(t.copying) == 0 {
 		t.redo = nil
 	}

@@ -221,7 +221,7 @@ func (s *Store) tend(ctx context.Context, t *term, l *link) {
 		return
 	}
 	s.background(ctx, func(ctx context.Context) {
-		if !t.begin(l) {
+		if t.begin(l) != nil {
 			return
 		}
 		from, at, err := s.settledState(ctx, t, l)
