@@ -20,8 +20,12 @@ var errClosed = store.Permanent("etcdstore: the store has been closed: close it 
 // errAgain means that the group has changed while a call looked at it.
 var errAgain = errors.New("etcdstore: the group has changed meanwhile")
 
-// againPause is between two looks at a group that goes on changing.
-const againPause = 10 * time.Millisecond
+// How a call asks again.
+const (
+	againPause = 10 * time.Millisecond  // between two looks at a group that goes on changing
+	rounds     = 4                      // over all endpoints: the servers may be electing their leader
+	roundPause = 200 * time.Millisecond // between two of them
+)
 
 // Store implements store.Store on an etcd cluster. Its methods are safe for concurrent use.
 type Store struct {
@@ -104,8 +108,10 @@ func (s *Store) call(ctx context.Context, method string, do func(ctx context.Con
 				rest(ctx, againPause)
 			}
 			continue
-		case dead && ctx.Err() == nil && s.ctx.Err() == nil && tried+1 < len(s.cfg.Endpoints):
-			tried++
+		case dead && ctx.Err() == nil && s.ctx.Err() == nil && tried+1 < rounds*len(s.cfg.Endpoints):
+			if tried++; tried%len(s.cfg.Endpoints) == 0 {
+				rest(ctx, roundPause)
+			}
 			continue
 		}
 		return s.judge(ctx, method, err)

@@ -69,7 +69,7 @@ func newServer() (*Server, error) {
 // member returns the arguments of a member of a cluster that the others reach at url.
 func (s *Server) member(name, url, all string) []string {
 	return []string{
-		"--name", name, "--data-dir", s.data(), "--heartbeat-interval", "20", "--election-timeout", "200", "--unsafe-no-fsync",
+		"--name", name, "--data-dir", s.data(), "--heartbeat-interval", "50", "--election-timeout", "500", "--unsafe-no-fsync",
 		"--listen-metrics-urls", "http://" + loopback(s.metrics), "--listen-peer-urls", "http://" + loopback(s.peers),
 		"--initial-advertise-peer-urls", url, "--initial-cluster", all, "--log-level", "warn",
 	}
