@@ -110,11 +110,3 @@ func schedulerJob(j crontab.Job, do scheduler.Func) scheduler.Job {
 		Jitter:      j.Jitter,
 	}
 }
-
-// countJobs says a number of jobs: "1 job is fine", "12 jobs are fine".
-func countJobs(n int) string {
-	if n == 1 {
-		return "1 job is fine"
-	}
-	return fmt.Sprintf("%d jobs are fine", n)
-}

@@ -181,7 +181,8 @@ func (o *opened) examineRecords(ctx context.Context, group string) ([]redisstore
 	}
 	if found == nil {
 		found = []redisstore.Finding{{Check: "records", Level: redisstore.LevelOK,
-			Found: fmt.Sprintf("the records of %d jobs and %d open runs can be read", len(st.Jobs), len(st.Running))}}
+			Found: fmt.Sprintf("the records of %s and %s can be read",
+				many(len(st.Jobs), "job", "jobs"), many(len(st.Running), "open run", "open runs"))}}
 	}
 	return found, nil
 }

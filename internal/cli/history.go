@@ -69,7 +69,7 @@ func (a *app) history(ctx context.Context, f *historyFlags, job string) error {
 	if err != nil {
 		return err
 	}
-	page := historyPage{group: f.group, job: job, now: a.now(), zone: f.zone(a), footer: a.terminal}
+	page := historyPage{group: f.group, job: job, now: a.now(), zone: f.zone(a), footer: a.terminal, columns: a.columns}
 	err = a.ask(ctx, &f.asking, func(ctx context.Context, i *scheduler.Inspector) error {
 		for e, err := range i.Find(ctx, filter) {
 			if err != nil {
@@ -161,6 +161,7 @@ type historyPage struct {
 	now     time.Time
 	zone    *time.Location
 	footer  bool // as that of a status
+	columns int  // that a line may have; 0 is any number
 }
 
 func (p *historyPage) print(w io.Writer) error {
@@ -174,6 +175,9 @@ func (p *historyPage) print(w io.Writer) error {
 	}
 	var t table
 	head := []string{"TICK (last ended first)", "ATTEMPT", "WHY", "LATE", "TOOK", "OUTCOME", "REPLICA"}
+	if p.footer { // which says it
+		head[0] = "TICK"
+	}
 	t.add(p.row("JOB", head)...)
 	width, shown := 0, ""
 	for _, e := range p.entries {
@@ -189,11 +193,35 @@ func (p *historyPage) print(w io.Writer) error {
 		cells[0] = fmt.Sprintf("%-*s %s", width, date, cells[0])
 		t.add(p.row(e.Job, cells)...)
 	}
+	p.fit(&t)
 	if err := t.print(w); err != nil || !p.footer {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d of %d entries; --all, --failed; %s\n", len(p.entries), p.found, footer(p.zone, "--json"))
+	_, err := fmt.Fprintf(w, "%d of %s, last ended first; --all, --failed\n%s\n", len(p.entries), many(p.found, "entry", "entries"),
+		footer(p.zone, "--json"))
 	return err
+}
+
+// fit makes lines as short as they have to be. What is cut off, or left out, --json has.
+func (p *historyPage) fit(t *table) {
+	if p.columns == 0 {
+		return
+	}
+	tick, outcome := 0, 5
+	if p.job == "" {
+		outcome++
+	}
+	replica := outcome + 1
+	var whole table
+	for _, row := range t.rows {
+		whole.rows = append(whole.rows, slices.Clone(row))
+	}
+	if t.fit(p.columns, limit{outcome, 40}, limit{tick, 20}, limit{outcome, 16}) {
+		return
+	}
+	*t = whole
+	t.drop(replica)
+	t.fit(p.columns, limit{tick, 20}, limit{1, 8}) // the job, or the attempt, which is shorter
 }
 
 // row puts the job after the tick where the page is about all jobs.

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/scheduler"
@@ -58,7 +59,7 @@ func printHistory(t *testing.T, page historyPage) string {
 
 func TestHistoryForPeople(t *testing.T) {
 	const want = `
-TICK (last ended first)                 ATTEMPT  WHY       LATE   TOOK   OUTCOME                                                 REPLICA
+TICK                                    ATTEMPT  WHY       LATE   TOOK   OUTCOME                                                 REPLICA
 today      12:10:00                     2        rerun            0.4 s  failed: exit status 1                                   web-2-7f3a
            12:10:00                     1        schedule  2 ms          interrupted: its replica's session ended                web-2-7f3a
            11:55:00–12:05:00            -        -                       3 ticks skipped: overlap
@@ -67,7 +68,8 @@ yesterday  13:00:00                     1        schedule  0 ms   10 m   timed o
            12:00:00                     1        schedule                not started                                             web-2-7f3a
 Fri 27 Nov 23:00:00–yesterday 11:00:00  -        -                       144 ticks skipped: unowned
            22:00:00                     -        -                       1 tick skipped: late
-8 of 97 entries; --all, --failed; times are local (Europe/Berlin); --utc, --json
+8 of 97 entries, last ended first; --all, --failed
+times are local (Europe/Berlin); --utc, --json
 `
 	if got := "\n" + printHistory(t, historyPage{job: "report", entries: someHistory(), found: 97}); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -76,15 +78,50 @@ Fri 27 Nov 23:00:00–yesterday 11:00:00  -        -                       144 t
 
 func TestHistoryOfAllJobsNamesThem(t *testing.T) {
 	const want = `
-TICK (last ended first)  JOB     ATTEMPT  WHY    LATE  TOOK   OUTCOME                REPLICA
-today 12:10:00           report  2        rerun        0.4 s  failed: exit status 1  web-2-7f3a
-1 of 1 entries; --all, --failed; times are local (Europe/Berlin); --utc, --json
+TICK            JOB     ATTEMPT  WHY    LATE  TOOK   OUTCOME                REPLICA
+today 12:10:00  report  2        rerun        0.4 s  failed: exit status 1  web-2-7f3a
+1 of 1 entry, last ended first; --all, --failed
+times are local (Europe/Berlin); --utc, --json
 `
 	if got := "\n" + printHistory(t, historyPage{entries: someHistory()[:1], found: 1}); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 	if got := printHistory(t, historyPage{}); got != "no entries\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestHistoryFitsItsTerminal(t *testing.T) {
+	const narrow = `
+TICK                  ATTEMPT  WHY       LATE   TOOK   OUTCOME
+today      12:10:00   2        rerun            0.4 s  failed: exit status 1
+           12:10:00   1        schedule  2 ms          interrupted: its replica…
+           11:55:00…  -        -                       3 ticks skipped: overlap
+           11:50:00   1        catch-up  1.8 s  19 m   succeeded
+yesterday  13:00:00   1        schedule  0 ms   10 m   timed out after 10 m; ki…
+           12:00:00   1        schedule                not started
+Fri 27 Nov 23:00:00…  -        -                       144 ticks skipped: unown…
+           22:00:00   -        -                       1 tick skipped: late
+8 of 97 entries, last ended first; --all, --failed
+times are local (Europe/Berlin); --utc, --json
+`
+	if got := "\n" + printHistory(t, historyPage{job: "report", entries: someHistory(), found: 97, columns: 80}); got != narrow {
+		t.Errorf("got:\n%s\nwant:\n%s", got, narrow)
+	}
+	for _, columns := range []int{80, 90, 100, 120} {
+		for _, job := range []string{"report", ""} {
+			got := printHistory(t, historyPage{job: job, entries: someHistory(), found: 97, columns: columns})
+			for l := range strings.Lines(got) {
+				if n := utf8.RuneCountInString(strings.TrimRight(l, "\n")); n > columns {
+					t.Errorf("%d characters on a terminal of %d:\n%s", n, columns, l)
+				}
+			}
+			for _, what := range []string{"ATTEMPT", "LATE", "TOOK", "OUTCOME", "today", "12:10:00", "succeeded"} {
+				if !strings.Contains(got, what) {
+					t.Errorf("%s has been lost on a terminal of %d columns:\n%s", what, columns, got)
+				}
+			}
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ type app struct {
 	lookup         func(name string) (string, bool)
 	environ        func() []string
 	terminal       bool // people read stdout as it comes
+	columns        int  // of that terminal; 0 is not known
 	openers        Openers
 }
 
@@ -38,21 +39,11 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, more Ope
 	a := &app{
 		stdin: os.Stdin, stdout: stdout, stderr: stderr,
 		now: time.Now, local: localZone(os.LookupEnv), lookup: os.LookupEnv, environ: os.Environ,
-		terminal: isTerminal(stdout),
-		openers:  maps.Clone(builtIn),
+		terminal: isTerminal(stdout), columns: columnsOf(stdout),
+		openers: maps.Clone(builtIn),
 	}
 	maps.Copy(a.openers, more)
 	return a.run(ctx, args)
-}
-
-// isTerminal reports whether w is a terminal, or another device that takes characters one by one.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (a *app) run(ctx context.Context, args []string) int {

@@ -71,17 +71,13 @@ func (p *statusPage) replicas() string {
 	for i, r := range p.Replicas {
 		names[i] = r.ID
 	}
-	switch n := len(names); n {
-	case 0:
-		if leaderless(p.Status) {
-			return "no replicas: nothing runs now"
-		}
-		return "no replicas: " + hint(p.Group)
-	case 1:
-		return "1 replica: " + names[0]
-	default:
-		return fmt.Sprintf("%d replicas: %s", n, strings.Join(names, ", "))
+	switch {
+	case len(names) > 0:
+		return many(len(names), "replica", "replicas") + ": " + strings.Join(names, ", ")
+	case leaderless(p.Status):
+		return "no replicas: nothing runs now"
 	}
+	return "no replicas: " + hint(p.Group)
 }
 
 // hint says what to do about a group of which nothing is known.
@@ -96,14 +92,16 @@ func (p *statusPage) attention() string {
 			n++
 		}
 	}
-	text, them := fmt.Sprintf("%d of %d jobs need attention", n, len(p.Jobs)), "them"
-	switch {
-	case n == 0 && len(p.Jobs) == 1:
-		text, them = "1 job", "it"
-	case n == 0:
-		text = fmt.Sprintf("%d jobs", len(p.Jobs))
-	case n == 1:
-		text = fmt.Sprintf("1 of %d jobs needs attention", len(p.Jobs))
+	text, them := many(len(p.Jobs), "job", "jobs"), "them"
+	if len(p.Jobs) == 1 {
+		them = "it"
+	}
+	switch n {
+	case 0:
+	case 1:
+		text = "1 of " + text + " needs attention"
+	default:
+		text = fmt.Sprintf("%d of %s need attention", n, text)
 	}
 	switch {
 	case p.Leader.Replica == "" && !leaderless(p.Status):

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,11 @@ func (a *app) steer(ctx context.Context, s *steering, w wish) error {
 	}
 	r, err := w.ask(waiting, inspector)
 	if err != nil {
-		return asked(st, err, s.group)
+		err = asked(st, err, s.group)
+		if f, ok := errors.AsType[*failure](err); ok && f.code == exitRefused && s.json {
+			return cmp.Or(a.printJSON(answerView{Answer: "refused", Reason: f.err.Error()}), err)
+		}
+		return err
 	}
 	e, err := r.Accepted(waiting)
 	if err == nil && w.wait {
@@ -146,8 +151,8 @@ func asked(st *opened, err error, group string) error {
 
 // answerView is an answer as programs read it.
 type answerView struct {
-	Request string     `json:"request"`
-	Answer  string     `json:"answer"` // "done", "accepted" or "refused"
+	Request string     `json:"request,omitempty"` // absent where there was nothing to ask for
+	Answer  string     `json:"answer"`            // "done", "accepted" or "refused"
 	Reason  string     `json:"reason,omitempty"`
 	Run     *entryView `json:"run,omitempty"` // of a trigger
 }
@@ -159,7 +164,7 @@ func (a *app) printAnswer(s *steering, w wish, id string, e scheduler.Entry, ref
 		v.Answer = "refused"
 	case e.RunID != "":
 		run := viewEntry(e)
-		if v.Run = &run; e.Outcome == "" {
+		if v.Run = &run; e.Outcome == "" || !w.wait {
 			v.Answer = "accepted"
 		}
 	}

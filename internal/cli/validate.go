@@ -92,7 +92,7 @@ func (a *app) printJobs(name string, file *crontab.File, notices []string) error
 	if err := say(a.stdout, notices); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", line(name), countJobs(len(file.Jobs)))
+	_, err := fmt.Fprintf(a.stdout, "%s: %s fine\n", line(name), many(len(file.Jobs), "job is", "jobs are"))
 	return err
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/go-singleton/singleton/scheduler"
@@ -65,10 +64,7 @@ func took(e scheduler.Entry) (time.Duration, bool) {
 
 // skipped says ticks that were not run.
 func skipped(e scheduler.Entry) string {
-	if e.Ticks == 1 {
-		return "1 tick skipped: " + e.Detail
-	}
-	return fmt.Sprintf("%d ticks skipped: %s", e.Ticks, e.Detail)
+	return many(e.Ticks, "tick", "ticks") + " skipped: " + e.Detail
 }
 
 // statusView is a status as programs read it.

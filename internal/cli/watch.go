@@ -131,7 +131,7 @@ func factsOf(st scheduler.Status) []fact {
 	for i, r := range st.Replicas {
 		names[i] = r.ID
 	}
-	facts := []fact{{"leader", leader}, {"replicas", fmt.Sprintf("%d replicas: %s", len(names), strings.Join(names, ", "))}}
+	facts := []fact{{"leader", leader}, {"replicas", many(len(names), "replica", "replicas") + ": " + strings.Join(names, ", ")}}
 	for _, j := range st.Jobs {
 		about := "job " + j.Name
 		facts = append(facts, fact{about, j.Name + ": " + standing(j)})
@@ -158,7 +158,7 @@ func standing(j scheduler.JobStatus) string {
 	case j.Problem != "":
 		return "not scheduled: " + j.Problem
 	case !j.Unowned.IsZero():
-		return "no running binary has it"
+		return "no leader has it"
 	case j.Paused != nil:
 		return paused(*j.Paused, time.UTC)
 	case !j.Overdue.IsZero():
