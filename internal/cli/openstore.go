@@ -40,8 +40,8 @@ type Openers map[string]Opener
 // elsewhere says where to get the program for the URLs that this one does not know.
 var elsewhere = map[string]string{"etcd": etcdProgram, "etcds": etcdProgram}
 
-const etcdProgram = "singleton-etcd, which has the same commands: " +
-	"go install github.com/go-singleton/singleton/store/etcdstore/cmd/singleton-etcd@latest"
+const etcdProgram = "singleton-etcd, which has the same commands; build it in a clone of https://github.com/go-singleton/singleton: " +
+	`go build -C store/etcdstore -o "$PWD/" ./cmd/singleton-etcd`
 
 // open opens a store; it asks nobody, and reads the files that the URL names. Its errors are about the URL and those files,
 // and never show a password. A lease of 0 is the usual one.

@@ -87,8 +87,8 @@ func TestURLsOfOtherPrograms(t *testing.T) {
 		r := call(t, nil, "status", "--group", "g", "--store", url)
 		scheme, _, _ := strings.Cut(url, "://")
 		r.want(t, exitUsage, "", "singleton: status: --store: stores of the kind \""+scheme+"://\" are for singleton-etcd, which has the "+
-			"same commands: go install github.com/go-singleton/singleton/store/etcdstore/cmd/singleton-etcd@latest; "+
-			"see singleton status --help\n")
+			"same commands; build it in a clone of https://github.com/go-singleton/singleton: "+
+			"go build -C store/etcdstore -o \"$PWD/\" ./cmd/singleton-etcd; see singleton status --help\n")
 	}
 	var asked string
 	a := &app{openers: Openers{"etcd": func(url string, lease time.Duration, _ *slog.Logger) (store.Store, string, error) {
