@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/herd"
 	"github.com/go-singleton/singleton/internal/lifetime"
 	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
@@ -55,7 +56,7 @@ func (e *Elector) campaign(ctx context.Context) (*won, error) {
 			return nil, e.permanent(err)
 		case isHeld:
 			if !e.settle(held.Leader.Replica) {
-				e.follow(ctx, held.Leader)
+				e.follow(ctx, held)
 			}
 		default:
 			e.wait(ctx, e.retry(), nil)
@@ -88,9 +89,10 @@ func (e *Elector) hint() {
 	}
 }
 
-// follow sleeps until the leader's lease ends if it is not renewed, or may be free before. Only the store knows whether
-// it has ended.
-func (e *Elector) follow(ctx context.Context, leader store.Leader) {
+// follow sleeps until the leader's lease ends if it is not renewed, or may be free before; of a herd only some do, and the
+// others come after them. Only the store knows whether it has ended.
+func (e *Elector) follow(ctx context.Context, held *store.HeldError) {
+	leader := held.Leader
 	e.floor = max(e.floor, leader.Token)
 	if leader.Replica != e.ID() { // a lease that was granted to this replica and given up leads nobody
 		e.tell(leader)
@@ -101,7 +103,7 @@ func (e *Elector) follow(ctx context.Context, leader store.Leader) {
 		e.log().Warn("the leader's lease ends far in the future: if the leader is gone, delete the lease in the store, which followers look at once a minute",
 			"leader", leader.Replica, "token", leader.Token, "remaining", leader.Remaining)
 	}
-	sleep := min(leader.Remaining, max(longSleep, 4*lease))
+	sleep := min(leader.Remaining, max(longSleep, 4*lease)) + min(herd.Delay(held.Replicas, e.world.Random), lease)
 	if need := min(sleep+lease, store.MaxDuration); need > e.idle {
 		e.idle = need // the session would end while this replica sleeps: ask for a longer one first
 		return

@@ -32,7 +32,10 @@ func Definite(err error) bool {
 }
 
 // HeldError says who holds the lease.
-type HeldError struct{ Leader Leader }
+type HeldError struct {
+	Leader   Leader
+	Replicas int // that have a session, who asks among them; 0 where the store does not say
+}
 
 // Error names the leader.
 func (e *HeldError) Error() string {

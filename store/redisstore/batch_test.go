@@ -25,8 +25,8 @@ type tapped struct {
 	*redisstore.Store
 	server *miniredis.Miniredis
 	client *redis.Client
-
-	carry sync.WaitGroup
+	way    time.Duration // how long a request is under way
+	carry  sync.WaitGroup
 
 	mu       sync.Mutex
 	dials    int
@@ -37,35 +37,48 @@ type tapped struct {
 // tap opens a store on a miniredis; everything of it ends with the test's bubble.
 func tap(t *testing.T) *tapped {
 	t.Helper()
-	m := miniredis.NewMiniRedis()
-	m.ClockTTL(true)
-	tap := &tapped{server: m}
+	p := &tapped{server: miniredis.NewMiniRedis()}
+	p.server.ClockTTL(true)
+	t.Cleanup(func() {
+		p.server.Close()
+		p.carry.Wait()
+		time.Sleep(5 * time.Second) // a pool that dials again notices late that it is closed
+	})
+	p.Store, p.client = p.another(t)
+	return p
+}
+
+// another opens one more store on the same server.
+func (p *tapped) another(t *testing.T) (*redisstore.Store, *redis.Client) {
+	t.Helper()
 	client := redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:6379", // a number: a bubble has no name server
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
-			tap.mu.Lock()
-			defer tap.mu.Unlock()
-			tap.dials++
-			c, err := m.Dial()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.dials++
+			c, err := p.server.Dial()
 			if err != nil {
 				return nil, err
 			}
-			conn := &tappedConn{Conn: c, tap: tap, onTheWay: make(chan []byte, 1024), closed: make(chan struct{})}
-			tap.carry.Go(conn.carry)
+			conn := &tappedConn{Conn: c, tap: p, onTheWay: make(chan parcel, 1024), closed: make(chan struct{})}
+			p.carry.Go(conn.carry)
 			return conn, nil
 		},
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	tap.client = client
-	tap.Store = redisstore.New(client, nil)
+	s := redisstore.New(client, nil)
 	t.Cleanup(func() {
-		must(t, tap.Close())
+		must(t, s.Close())
 		must(t, client.Close())
-		tap.carry.Wait()
-		m.Close()
-		time.Sleep(5 * time.Second) // a pool that dials again notices late that it is closed
 	})
-	return tap
+	return s, client
+}
+
+// parcel is something on its way.
+type parcel struct {
+	data []byte
+	due  time.Time
 }
 
 // tappedConn has a buffer for what is sent, as a socket has and a net.Pipe has not.
@@ -73,7 +86,7 @@ type tappedConn struct {
 	net.Conn
 	tap      *tapped
 	good     int // replies before the one that is to be spoiled; negative: none is
-	onTheWay chan []byte
+	onTheWay chan parcel
 	closing  sync.Once
 	closed   chan struct{}
 }
@@ -81,8 +94,9 @@ type tappedConn struct {
 func (c *tappedConn) carry() {
 	for {
 		select {
-		case b := <-c.onTheWay:
-			_, _ = c.Conn.Write(b) // fails when the connection has been closed
+		case p := <-c.onTheWay:
+			time.Sleep(time.Until(p.due))
+			_, _ = c.Conn.Write(p.data) // fails when the connection has been closed
 		case <-c.closed:
 			return
 		}
@@ -95,9 +109,11 @@ func (c *tappedConn) Close() error {
 }
 
 func (c *tappedConn) Write(b []byte) (int, error) {
+	due := time.Now()
 	c.tap.mu.Lock()
 	c.good = -1
 	if bytes.Contains(b, []byte("evalsha")) || bytes.Contains(b, []byte("eval\r\n")) {
+		due = due.Add(c.tap.way) // not a handshake: some lock waits for those
 		c.tap.requests = append(c.tap.requests, bytes.Clone(b))
 		if before, _, found := bytes.Cut(b, c.tap.spoiled); found && c.tap.spoiled != nil {
 			c.good = bytes.Count(before, []byte("evalsha")) - 1
@@ -105,7 +121,7 @@ func (c *tappedConn) Write(b []byte) (int, error) {
 	}
 	c.tap.mu.Unlock()
 	select {
-	case c.onTheWay <- bytes.Clone(b):
+	case c.onTheWay <- parcel{bytes.Clone(b), due}:
 		return len(b), nil
 	case <-c.closed:
 		return 0, net.ErrClosed

@@ -27,7 +27,7 @@
 // Redis 6.2 or later, or Valkey 7.2 or later: one server, the primary that Redis Sentinels name ([NewFailover]), or a Redis
 // Cluster. A user of its own needs, on the keys singleton:* and the channels singleton:*, the commands evalsha, eval, time,
 // type, get, set, del, pttl, pexpire, pexpireat, hget, hmget, hset, hdel, hexists, hlen, hkeys, zadd, zscore, zrem,
-// zrangebyscore, publish, subscribe, unsubscribe and ping; with a database other than 0 also select, with a ClientName
+// zcount, zrangebyscore, publish, subscribe, unsubscribe and ping; with a database other than 0 also select, with a ClientName
 // client|setname, with MinReplicas wait, and in a cluster cluster|slots and asking. The Sentinels' user needs
 // sentinel|get-master-addr-by-name there. Check looks at info and config get where it may.
 //

@@ -106,11 +106,13 @@ func TestKeysAndChannelsAreThoseDocumented(t *testing.T) {
 	if fence["token"] != fmt.Sprint(l.Token) || fence["number"] != "1" || fence["released"] != "n1 " || len(fence["committed"]) != 16 {
 		t.Errorf("the fence is %v", fence)
 	}
-	for _, channel := range []string{"singleton:{g}:post", "singleton:{g}:post", "singleton:{g}:wake"} {
+	for _, want := range []redis.Message{
+		{Channel: "singleton:{g}:post"}, {Channel: "singleton:{g}:post"}, {Channel: "singleton:{g}:wake", Payload: "2"},
+	} {
 		m, err := heard.ReceiveMessage(ctx)
 		must(t, err)
-		if m.Channel != channel || m.Payload != "" {
-			t.Errorf("%q came over %s, want nothing over %s", m.Payload, m.Channel, channel)
+		if m.Channel != want.Channel || m.Payload != want.Payload {
+			t.Errorf("%q came over %s, want %q over %s", m.Payload, m.Channel, want.Payload, want.Channel)
 		}
 	}
 }

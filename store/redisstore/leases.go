@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/herd"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -20,7 +21,8 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 	}
 	r, err := s.send(ctx, "acquire", group, request{
 		script: acquireScript, keys: s.all(group),
-		args: []any{c.ID, c.Nonce, c.TTL.Milliseconds(), c.Session.Milliseconds(), c.Start, c.Floor, c.Info},
+		args: []any{c.ID, c.Nonce, c.TTL.Milliseconds(), c.Session.Milliseconds(), c.Start, c.Floor, c.Info,
+			s.channel(group, store.LeaseFree), herd.Small},
 		wait: s.replicas,
 		undo: &request{script: retractScript, keys: []string{s.leaseKey(group)}, args: []any{c.ID, c.Nonce}},
 	})
@@ -43,7 +45,12 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 		if err != nil {
 			return store.Lease{}, err
 		}
-		return store.Lease{}, &store.HeldError{Leader: leader}
+		replicas, err := r.integer(2)
+		if err != nil {
+			return store.Lease{}, err
+		}
+		s.count(group, int(replicas))
+		return store.Lease{}, &store.HeldError{Leader: leader, Replicas: int(replicas)}
 	}
 	return store.Lease{}, outcome("acquire", r)
 }
@@ -71,7 +78,8 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 		return err
 	}
 	s.batch.forget(l.Nonce)
-	r, err := s.run(ctx, "release", l.Group, releaseScript, []string{s.leaseKey(l.Group), s.fenceKey(l.Group)},
+	keys := []string{s.leaseKey(l.Group), s.fenceKey(l.Group), s.sessionsKey(l.Group)}
+	r, err := s.run(ctx, "release", l.Group, releaseScript, keys,
 		l.Replica, l.Nonce, releasedBytes, s.channel(l.Group, store.LeaseFree))
 	if err != nil {
 		return err

@@ -41,7 +41,8 @@ type Store struct {
 	batch    *batch
 
 	mu      sync.Mutex
-	servers servers // nil until the first call
+	servers servers        // nil until the first call
+	herds   map[string]int // groups that are one, and how many replicas they have
 	closed  bool
 	calls   sync.WaitGroup
 	waits   bool  // the server has been asked whether it can wait for replicas
@@ -115,7 +116,7 @@ func newStore(opts *Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{prefix: o.Prefix, log: o.Logger}
+	s := &Store{prefix: o.Prefix, herds: map[string]int{}, log: o.Logger}
 	s.hub = s.subscription()
 	s.batch = newBatch(s)
 	s.problem = store.CheckName("prefix", o.Prefix)
@@ -164,6 +165,12 @@ func (s *Store) begin(ctx context.Context) (servers, error) {
 	}
 	s.calls.Add(1)
 	return s.servers, nil
+}
+
+func (s *Store) open() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed
 }
 
 // ours tells whether the connections are the store's own, and open.

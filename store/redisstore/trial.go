@@ -29,7 +29,7 @@ func attempts(key, channel string) [][]any {
 		{"ping"}, {"time"}, {"type", key}, {"get", key}, {"set", key, "", "XX", "PX", 1}, {"del", key},
 		{"pttl", key}, {"pexpire", key, 1000}, {"pexpireat", key, 1 << 50},
 		{"hget", key, "f"}, {"hmget", key, "f"}, {"hdel", key, "f"}, {"hexists", key, "f"}, {"hlen", key}, {"hkeys", key},
-		{"zadd", key, "XX", 0, "m"}, {"zscore", key, "m"}, {"zrem", key, "m"}, {"zrangebyscore", key, 0, 0},
+		{"zadd", key, "XX", 0, "m"}, {"zscore", key, "m"}, {"zrem", key, "m"}, {"zcount", key, 0, 0}, {"zrangebyscore", key, 0, 0},
 		{"eval", "return redis.call('TYPE', KEYS[1])", 1, key}, {"evalsha", strings.Repeat("0", 40), 1, key},
 		{"publish", channel, ""},
 	}

@@ -21,7 +21,13 @@ func (s *Store) Watch(ctx context.Context, group string, t store.Topic, hint fun
 		return err
 	}
 	defer s.calls.Done()
-	if !s.hub.Watch(ctx, s.channel(group, t), group, t, hint) {
+	open := false
+	if name := s.channel(group, t); t == store.LeaseFree {
+		open = s.hub.Listen(ctx, name, group, t, (&turn{store: s, ctx: ctx, group: group, hint: hint}).listen)
+	} else {
+		open = s.hub.Watch(ctx, name, group, t, hint)
+	}
+	if !open {
 		return errClosed
 	}
 	return nil

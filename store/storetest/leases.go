@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,6 +21,17 @@ var leaseRules = []rule{
 		leader := e.held("g", candidate("b", "n2"))
 		if leader.Replica != "a" || leader.Token != l.Token || leader.Remaining <= 0 || leader.Remaining > long {
 			e.Fatalf("got %+v, want a with token %d", leader, l.Token)
+		}
+	}},
+	{name: "who is refused is told how many replicas there are, or nothing of it", check: func(e *env) {
+		e.lead("a", "n1")
+		for i := range 20 {
+			id := fmt.Sprintf("r%02d", i)
+			_, err := e.s.Acquire(e.ctx, "g", candidate(id, "n"))
+			held, ok := errors.AsType[*store.HeldError](err)
+			if !ok || held.Replicas != 0 && held.Replicas != i+2 {
+				e.Fatalf("acquire by %s, the replica %d: %+v, %v", id, i+2, held, err)
+			}
 		}
 	}},
 	{name: "B3 the nonce of the lease is granted that lease again and extends it", check: func(e *env) {

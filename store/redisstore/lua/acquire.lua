@@ -1,6 +1,6 @@
 -- KEYS lease, fence, sessions, info
--- ARGV replica, nonce, lease ms, session ms, start (1 or 0), floor, info
--- Returns {granted, token, clock us}, {held, lease, its remaining ms}, {lost} or {ended}.
+-- ARGV replica, nonce, lease ms, session ms, start (1 or 0), floor, info, channel, most replicas of a group that is no herd
+-- Returns {granted, token, clock us}, {held, lease, its remaining ms, replicas}, {lost} or {ended}.
 
 local lease, fence, sessions, info = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local replica, nonce, about = ARGV[1], ARGV[2], ARGV[7]
@@ -21,13 +21,17 @@ if ARGV[5] ~= '1' and not living then
   return {'ended'}
 end
 
+local replicas = redis.call('ZCOUNT', sessions, whole(ms), '+inf')
+if not living then
+  replicas = replicas + 1
+end
 local value = redis.call('GET', lease)
 local token, owner
 if value then
   token, owner = string.match(value, '^(%d+) (%S+ %S+)$')
   if owner ~= replica .. ' ' .. nonce then
     set_session(sessions, info, replica, math.max(living or 0, ms + session), about, ms)
-    return {'held', value, redis.call('PTTL', lease)}
+    return {'held', value, redis.call('PTTL', lease), replicas}
   end
   redis.call('PEXPIREAT', lease, whole(till))
 else
@@ -42,4 +46,7 @@ else
 end
 redis.call('PEXPIRE', fence, FENCE_MS + ttl)
 set_session(sessions, info, replica, till, about, ms)
+if not value and replicas > tonumber(ARGV[9]) then
+  publish(ARGV[8], 'taken') -- those of a herd who have not asked yet need not
+end
 return {'granted', token, whole(us)}

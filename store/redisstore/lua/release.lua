@@ -1,4 +1,4 @@
--- KEYS lease, fence
+-- KEYS lease, fence, sessions
 -- ARGV replica, nonce, bytes of released nonces to keep, channel
 -- Returns {ok}. The nonce is remembered also when it holds nothing: its acquire may still be on the way.
 
@@ -19,6 +19,7 @@ if not was_released(fence, nonce) then
 end
 redis.call('PEXPIRE', fence, FENCE_MS)
 if ours then
-  publish(ARGV[4])
+  local living = redis.pcall('ZCOUNT', KEYS[3], whole(math.floor(now_us() / 1000)), '+inf')
+  publish(ARGV[4], type(living) == 'number' and whole(living) or '') -- how many will hear of it, and may ask
 end
 return {'ok'}

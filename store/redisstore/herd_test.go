@@ -1,0 +1,107 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/store"
+)
+
+// counter is a store that counts the attempts that it has refused.
+type counter struct {
+	store.Store
+	held *atomic.Int64
+}
+
+func (c counter) Acquire(ctx context.Context, group string, candidate store.Candidate) (store.Lease, error) {
+	l, err := c.Store.Acquire(ctx, group, candidate)
+	if _, held := errors.AsType[*store.HeldError](err); held {
+		c.held.Add(1)
+	}
+	return l, err
+}
+
+// followers starts electors in several processes, and returns how many attempts are answered "held" and when terms begin.
+func followers(t *testing.T, p *tapped, processes, each int, lease time.Duration) (held *atomic.Int64, leads chan time.Time) {
+	t.Helper()
+	held, leads = &atomic.Int64{}, make(chan time.Time, 1000)
+	ctx, end := context.WithCancel(t.Context())
+	var runs sync.WaitGroup
+	for range processes {
+		s, _ := p.another(t)
+		for range each {
+			e, err := election.New(counter{s, held}, election.Config{Group: "g", Lease: lease})
+			must(t, err)
+			runs.Go(func() {
+				must(t, e.Run(ctx, func(ctx context.Context, _ *election.Term) error {
+					leads <- time.Now()
+					<-ctx.Done()
+					return nil
+				}))
+			})
+		}
+	}
+	t.Cleanup(func() { end(); runs.Wait() })
+	return held, leads
+}
+
+func TestOfAHerdAFewAskForAFreeLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := tap(t)
+		p.way = time.Millisecond
+		c := candidate("first", "n")
+		l, err := p.Acquire(t.Context(), "g", c)
+		must(t, err)
+		held, leads := followers(t, p, 20, 15, time.Minute)
+		time.Sleep(10 * time.Second)
+		held.Store(0)
+		freed := time.Now()
+		must(t, p.Release(t.Context(), l))
+		led := (<-leads).Sub(freed)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n := held.Load(); n > 50 {
+			t.Errorf("%d of 300 attempts were answered with held", n)
+		}
+		if led > 10*time.Millisecond {
+			t.Errorf("one leads %v after the release", led)
+		}
+		if n := len(leads); n > 0 {
+			t.Errorf("%d more terms", n)
+		}
+		t.Logf("%d held, %v until one leads", held.Load(), led)
+	})
+}
+
+func TestOfAHerdAFewAskWhenTheLeaseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := tap(t)
+		p.way = time.Millisecond
+		c := candidate("first", "n")
+		c.TTL = 20 * time.Second
+		_, err := p.Acquire(t.Context(), "g", c)
+		must(t, err)
+		end := time.Now().Add(c.TTL)
+		held, leads := followers(t, p, 20, 15, 20*time.Second)
+		time.Sleep(time.Until(end) - time.Second)
+		held.Store(0)
+		led := (<-leads).Sub(end)
+		if led > 30*time.Millisecond {
+			t.Errorf("one leads %v after the end of the lease", led)
+		}
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		soon := held.Load()
+		if soon > 16*2+50 {
+			t.Errorf("%d of 300 attempts were answered with held within 100 ms", soon)
+		}
+		time.Sleep(2 * time.Second)
+		t.Logf("%d held at once, %d after 2 s, %v until one leads", soon, held.Load(), led)
+	})
+}
