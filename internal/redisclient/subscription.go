@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,12 @@ type Subscription struct {
 
 	spells spell.Spells
 }
+
+// Whoever watches asks the server when a subscription stands: after a connection has broken, thousands must not at once.
+const (
+	together = 250 // channels in one SUBSCRIBE
+	between  = 50 * time.Millisecond
+)
 
 // NewSubscription returns a subscription that nobody watches yet. It does no I/O; Close ends it.
 func NewSubscription() *Subscription {
@@ -82,8 +89,11 @@ func (s *Subscription) hear(ctx context.Context) bool {
 			return true // another server takes the calls
 		}
 		came, went := s.Difference(subscribed)
-		if len(came) > 0 {
-			if err := sub.Subscribe(ctx, names(came)...); err != nil {
+		for part := range slices.Chunk(names(came), together) {
+			if reading && len(came) > together && !rest(ctx) {
+				return true
+			}
+			if err := sub.Subscribe(ctx, part...); err != nil {
 				return failed(err)
 			}
 			if !reading {
@@ -118,6 +128,16 @@ func (s *Subscription) hear(ctx context.Context) bool {
 			asked, before = true, now
 			alarm.Reset(s.Silence)
 		}
+	}
+}
+
+// rest lets those be served who have just heard that a subscription stands.
+func rest(ctx context.Context) bool {
+	select {
+	case <-time.After(between):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

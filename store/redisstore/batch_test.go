@@ -30,6 +30,8 @@ type tapped struct {
 
 	mu       sync.Mutex
 	dials    int
+	lists    int // of channels, that were subscribed to
+	conns    []*tappedConn
 	requests [][]byte // what the client has sent, one for each round trip, less handshakes
 	spoiled  []byte   // what it stands in is answered with something that is no reply
 }
@@ -62,6 +64,7 @@ func (p *tapped) another(t *testing.T) (*redisstore.Store, *redis.Client) {
 				return nil, err
 			}
 			conn := &tappedConn{Conn: c, tap: p, onTheWay: make(chan parcel, 1024), closed: make(chan struct{})}
+			p.conns = append(p.conns, conn)
 			p.carry.Go(conn.carry)
 			return conn, nil
 		},
@@ -112,6 +115,9 @@ func (c *tappedConn) Write(b []byte) (int, error) {
 	due := time.Now()
 	c.tap.mu.Lock()
 	c.good = -1
+	if bytes.Contains(b, []byte("$9\r\nsubscribe\r\n")) {
+		c.tap.lists++
+	}
 	if bytes.Contains(b, []byte("evalsha")) || bytes.Contains(b, []byte("eval\r\n")) {
 		due = due.Add(c.tap.way) // not a handshake: some lock waits for those
 		c.tap.requests = append(c.tap.requests, bytes.Clone(b))

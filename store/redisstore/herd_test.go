@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -103,5 +104,49 @@ func TestOfAHerdAFewAskWhenTheLeaseEnds(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		t.Logf("%d held at once, %d after 2 s, %v until one leads", soon, held.Load(), led)
+	})
+}
+
+func TestThousandsOfWatchersShareAConnectionAndDoNotAskAtOnceWhenItIsBackAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := tap(t)
+		const count = 2000
+		var mu sync.Mutex
+		stand := map[string]time.Time{}
+		begun := time.Now()
+		for i := range count {
+			group := fmt.Sprintf("g%d", i)
+			must(t, p.Watch(t.Context(), group, store.LeaseFree, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				stand[group] = time.Now()
+			}))
+		}
+		judge := func(when string, dials int) {
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			at := map[time.Time]int{}
+			for _, moment := range stand {
+				at[moment]++
+			}
+			for moment, n := range at {
+				if n > 500 {
+					t.Errorf("%s: %d ask at once, after %v", when, n, moment.Sub(begun))
+				}
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(stand) != count || p.dials > dials || p.lists > count/100 {
+				t.Errorf("%s: %d of %d stand, over %d connections, after %d commands", when, len(stand), count, p.dials, p.lists)
+			}
+			clear(stand)
+			p.dials, p.lists = 0, 0
+		}
+		judge("at first", 1)
+		begun = time.Now()
+		must(t, p.conns[0].Close())
+		judge("after the connection broke", 2) // go-redis makes one of its own, which is given up
 	})
 }
