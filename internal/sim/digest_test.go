@@ -77,14 +77,14 @@ func short(stack string) string {
 	if s, known := shorts.Load(stack); known {
 		return s.(string)
 	}
-	s := stack
-	if strings.Contains(stack, "singleton/") {
-		var names []string
-		for f := range strings.SplitSeq(stack, " ") {
-			names = append(names, f[strings.LastIndexByte(f, '/')+1:])
-		}
-		s = strings.Join(names[:min(3, len(names))], " < ")
+	if !strings.Contains(stack, "singleton/") {
+		return stack // no stack: what else is told of is not told of twice
 	}
+	var names []string
+	for f := range strings.SplitSeq(stack, " ") {
+		names = append(names, f[strings.LastIndexByte(f, '/')+1:])
+	}
+	s := strings.Join(names[:min(3, len(names))], " < ")
 	shorts.Store(stack, s)
 	return s
 }
