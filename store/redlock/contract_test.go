@@ -3,6 +3,8 @@ package redlock_test
 import (
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -45,12 +47,59 @@ func open(t testing.TB, clients []*redis.Client, cfg redlock.Config) *redlock.St
 	return s
 }
 
-// TestContract runs on servers that have just started: what they have acknowledged is on disk, so that each has a vote.
+// commands are those that the package's documentation names for a user.
+func commands(t *testing.T) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n// commands ")
+	names, _, ended := strings.Cut(rest, ", without which")
+	if !found || !ended {
+		t.Fatal("doc.go names no commands")
+	}
+	return strings.FieldsFunc(strings.NewReplacer("//", "", " and ", " ", "; and ", " ").Replace(names), func(r rune) bool {
+		return strings.ContainsRune(", ;\n", r)
+	})
+}
+
+// few returns clients for a user of that name, who may do what is documented and nothing else.
+func few(t *testing.T, nodes *redistest.Nodes, prefix string) (list []*redis.Client) {
+	args := []any{"ACL", "SETUSER", "few", "reset", "on", ">pw", "~" + prefix + "*", "&" + prefix + "*"}
+	for _, c := range commands(t) {
+		args = append(args, "+"+c)
+	}
+	for _, n := range nodes.All {
+		if err := n.Client().Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, n.Client(func(o *redis.Options) { o.Username, o.Password = "few", "pw" }))
+	}
+	return list
+}
+
+// nothingRefused fails for what servers have refused anybody.
+func nothingRefused(t *testing.T, admins []*redis.Client) {
+	t.Helper()
+	for _, c := range admins {
+		denied, err := c.ACLLog(t.Context(), 10).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range denied {
+			t.Errorf("SEC2: %s %s was refused to %s", d.Reason, d.Object, d.Username)
+		}
+	}
+}
+
+// TestContract runs as the user that is documented, on servers that have just started: what they have acknowledged is on
+// disk, so that each has a vote.
 func TestContract(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("%d servers", n), func(t *testing.T) {
 			nodes := redistest.StartNodes(t, n, redistest.AppendOnly())
-			list, opened := clients(nodes), 0
+			list, admins, opened := few(t, nodes, "test"), clients(nodes), 0
 			prefix := func() string { return fmt.Sprintf("test%d", opened) }
 			storetest.Run(t, storetest.Harness{
 				Open: func(t *testing.T) store.Store {
@@ -58,7 +107,7 @@ func TestContract(t *testing.T) {
 					return open(t, list, redlock.Config{Prefix: prefix(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 				},
 				Wipe: func(t *testing.T) {
-					for _, c := range list {
+					for _, c := range admins {
 						if err := c.FlushAll(t.Context()).Err(); err != nil {
 							t.Fatal(err)
 						}
@@ -69,13 +118,14 @@ func TestContract(t *testing.T) {
 					for _, id := range ids {
 						messages[id] = "m"
 					}
-					for _, c := range list {
+					for _, c := range admins {
 						if err := c.HSet(t.Context(), prefix()+":{g}:inbox", messages).Err(); err != nil {
 							t.Fatal(err)
 						}
 					}
 				},
 			})
+			nothingRefused(t, admins)
 		})
 	}
 }

@@ -312,3 +312,19 @@ func TestAReplicaIsWarnedAbout(t *testing.T) {
 		return strings.Contains(log.String(), "follows another server")
 	})
 }
+
+func TestSEC2ACopyTakesNoMoreThanIsDocumented(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.StartNodes(t, 3, redistest.AppendOnly())
+	s := open(t, few(t, nodes, "singleton"), redlock.Config{})
+	l := lead(t, s, "a", "n1")
+	must(t, s.Commit(t.Context(), l, 1, []store.Change{put("k", "v")}))
+	must(t, nodes.All[0].Client().Del(t.Context(), "singleton:{g}:ledger", "singleton:{g}:r:job").Err())
+	number := uint64(1)
+	until(t, func() bool {
+		number++
+		must(t, s.Commit(t.Context(), l, number, []store.Change{put("last", "v")}))
+		return job(t, nodes.All[0], "k") == "v"
+	})
+	nothingRefused(t, clients(nodes))
+}
