@@ -41,12 +41,14 @@ type node interface {
 	//   - the lease is held by this replica and nonce: claimGranted; its attempt becomes c.Attempt, its end c.TTL from now, its
 	//     token stays, and stands in the answer;
 	//   - the lease is free: claimGranted, with token 0, for c.TTL from now. The counter stays as it is.
-	// A grant sets the session's end to the lease's, also earlier. Info that is empty keeps what is known.
+	// A grant lengthens the session to the lease's end, and never shortens it: one node alone grants nothing. Info that is
+	// empty keeps what is known.
 	acquire(ctx context.Context, group string, c claim) (claimed, error)
 
 	// settle gives the lease its token (phase 2). It is refused (false) unless the lease is held by this replica and nonce
 	// through this attempt, and the counter is below token, or is token and the lease has that token already. Then token
-	// becomes the lease's and the counter. The lease's end stays.
+	// becomes the lease's and the counter. The lease's end stays, and becomes that of the session, where it is alive, also
+	// earlier.
 	settle(ctx context.Context, l store.Lease, attempt string) (settled bool, s stamp, err error)
 
 	// renew sets the ends of the lease and of the replica's session to l.TTL from now: renewDone. renewLost when the lease

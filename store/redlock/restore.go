@@ -58,6 +58,13 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 	var err error
 	switch {
 	case sure.reached():
+		if newest.At.Token != t.lease.Token {
+			if t.chosen != nil && t.chosen.From != newest {
+				// A node may have what was found before, under this token: whoever reads both could not tell which one counts.
+				return fmt.Errorf("%w: the ledger is not what was found when this term began; a new term will look again", store.ErrGap)
+			}
+			t.chosen = &write{From: newest, To: to}
+		}
 		err = s.move(ctx, t, write{Lease: t.lease, From: newest, To: to}, nil)
 	case blank == len(s.links): // a new group, or one of which nothing at all is left
 		err = s.found(ctx, t, to)

@@ -19,6 +19,7 @@ type term struct {
 	until time.Time // the lease's deadline; zero is not known
 
 	gate     chan struct{} // full while somebody has it
+	chosen   *write        // what was once found and is to be written back; never anything else under this token
 	restored bool          // at is on a majority, under this lease
 	at       head          // what the last commit that counts has made of the ledger
 	open     *write        // the commit after that, when its outcome is not known

@@ -10,7 +10,7 @@ local replica, nonce, attempt, about = ARGV[1], ARGV[2], ARGV[3], ARGV[7]
 local us = now_us()
 local ms = math.floor(us / 1000)
 local ttl = tonumber(ARGV[4])
-local till = ms + ttl -- one instant for the lease and the session
+local till = ms + ttl
 if is_refused('released', nonce) or is_refused('withdrawn', attempt) then
   return answer('lost', us)
 end
@@ -27,5 +27,6 @@ token = token or '0'
 hold(token, replica, nonce, attempt, till)
 mark(ttl)
 keep_votes(ttl)
-set_session(sessions, info, replica, till, about, ms)
+-- This node alone grants nothing: a session that lasts longer is cut when the lease gets its token.
+set_session(sessions, info, replica, math.max(living or 0, till), about, ms)
 return answer('granted', us, token, redis.call('HGET', votes, 'counter') or '0')

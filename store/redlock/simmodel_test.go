@@ -1,0 +1,296 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/store"
+)
+
+// TestModelNodeAnswersLikeARealOne asks a model node and a real server the same things, drawn at random, and compares the
+// answers: what a simulation over model nodes shows is then true of servers, too.
+func TestModelNodeAnswersLikeARealOne(t *testing.T) {
+	real := realNode(t)
+	for seed := range uint64(30) {
+		model := &simLink{to: newSimNode(&simScene{plan: simPlan{page: 1 << 20}}, 0)}
+		d := &twins{t: t, rand: rand.New(rand.NewPCG(seed, 1)), group: fmt.Sprintf("model-%d", seed), seed: seed, real: real, model: model}
+		for range 400 {
+			d.step()
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// realNode returns a node at a server of its own.
+func realNode(t *testing.T) node {
+	t.Helper()
+	client := redistest.Start(t).Client()
+	n := newRedisNode(client.Options(), Config{Prefix: "twin"})
+	t.Cleanup(func() {
+		if err := n.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// twins are two nodes that are to answer alike.
+type twins struct {
+	t           *testing.T
+	rand        *rand.Rand
+	group       string
+	seed        uint64
+	real, model node
+	said        []string
+	token       uint64
+	transfers   int
+}
+
+func (d *twins) pick(of ...string) string { return of[d.rand.IntN(len(of))] }
+
+func (d *twins) lease() store.Lease {
+	return store.Lease{
+		Group: d.group, Replica: d.pick("a", "a", "b"), Nonce: d.pick("n1", "n1", "n2", "n3"), Token: d.token - d.rand.Uint64N(min(d.token, 3)+1),
+		Grant: store.Grant{TTL: time.Hour},
+	}
+}
+
+func (d *twins) head() head {
+	h := head{At: point{d.token - d.rand.Uint64N(min(d.token, 2)+1), d.rand.Uint64N(3)}}
+	if d.rand.IntN(4) == 0 {
+		h.Base = point{1, d.rand.Uint64N(2)}
+	}
+	return h
+}
+
+func (d *twins) changes() (all []store.Change) {
+	for _, b := range []string{"job", "run", "history/x", store.InboxBucket} {
+		for _, k := range []string{"x", "y"} {
+			if d.rand.IntN(3) == 0 {
+				c := store.Change{Bucket: b, Key: k, Delete: b == store.InboxBucket || d.rand.IntN(3) == 0}
+				if !c.Delete {
+					c.Value = []byte(d.pick("", "1", "22"))
+				}
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// step asks both the same.
+func (d *twins) step() {
+	r := d.rand
+	l, at := d.lease(), d.head()
+	replica := store.Replica{ID: d.pick("a", "b", "c"), Info: []byte("info")}
+	attempt := d.pick("t1", "t2", "t3", "t4")
+	var under *store.Lease
+	if r.IntN(2) == 0 {
+		under = &l
+	}
+	bucket := d.pick("job", "run", "history/x", store.InboxBucket)
+	switch r.IntN(24) {
+	case 0, 1, 2:
+		c := claim{Candidate: store.Candidate{Replica: replica, Nonce: l.Nonce, TTL: time.Hour, Session: 2 * time.Hour, Start: r.IntN(3) > 0}, Attempt: attempt}
+		d.both(fmt.Sprint("acquire ", c), func(n node) (any, error) { return n.acquire(d.ctx(), d.group, c) })
+	case 3, 4, 5:
+		if r.IntN(2) == 0 {
+			d.token++
+			l.Token = d.token
+		}
+		d.both(fmt.Sprint("settle ", l, attempt), func(n node) (any, error) {
+			ok, s, err := n.settle(d.ctx(), l, attempt)
+			return simSettled{ok, s}, err
+		})
+	case 6:
+		d.both(fmt.Sprint("renew ", l), func(n node) (any, error) { return n.renew(d.ctx(), l) })
+	case 7:
+		d.both(fmt.Sprint("repair ", l), func(n node) (any, error) { return n.repair(d.ctx(), l, replica.Info) })
+	case 8:
+		if r.IntN(3) == 0 {
+			l.Nonce = fmt.Sprint("m", r.IntN(20))
+		}
+		d.both(fmt.Sprint("release ", l), func(n node) (any, error) { return nil, n.release(d.ctx(), l, "e") })
+	case 9:
+		d.both(fmt.Sprint("withdraw ", l, attempt), func(n node) (any, error) { return nil, n.withdraw(d.ctx(), l, attempt, "e") })
+	case 10:
+		d.both("leader", func(n node) (any, error) { return n.leader(d.ctx(), d.group) })
+	case 11:
+		start := r.IntN(2) == 0
+		d.both(fmt.Sprint("join ", replica, start), func(n node) (any, error) {
+			left, s, err := n.join(d.ctx(), d.group, replica, 3*time.Hour, start)
+			return simJoined{left, s}, err
+		})
+	case 12:
+		d.both("leave "+replica.ID, func(n node) (any, error) { return nil, n.leave(d.ctx(), d.group, replica.ID) })
+	case 13:
+		d.both("replicas", func(n node) (any, error) {
+			all, s, err := n.replicas(d.ctx(), d.group)
+			slices.SortFunc(all, func(a, b store.Replica) int { return strings.Compare(a.ID, b.ID) })
+			return simReplicas{all, s}, err
+		})
+	case 14:
+		d.both("head", func(n node) (any, error) { return n.head(d.ctx(), d.group, under) })
+	case 15, 16, 17:
+		follow := r.IntN(2) == 0
+		w := write{Lease: l, From: at, To: head{At: point{l.Token, r.Uint64N(3)}, Base: at.Base}, Changes: d.changes()}
+		d.both(fmt.Sprint("write ", w), func(n node) (any, error) {
+			if now, err := n.head(d.ctx(), d.group, nil); err == nil && follow {
+				w.From = now.Head
+			}
+			return n.write(d.ctx(), w)
+		})
+	case 18, 19:
+		d.install(l, head{At: point{l.Token, r.Uint64N(3)}, Base: at.At})
+	case 20:
+		d.both("buckets", func(n node) (any, error) {
+			names, rep, err := n.buckets(d.ctx(), d.group)
+			slices.Sort(names)
+			return simBucketList{names, rep}, err
+		})
+	case 21:
+		var keys []string
+		if r.IntN(2) == 0 {
+			keys = []string{"y", "nothing", "x"}
+		}
+		d.both(fmt.Sprint("read ", bucket, keys), func(n node) (any, error) {
+			p, err := n.read(d.ctx(), d.group, under, bucket, keys)
+			if keys != nil {
+				p.Keys = nil
+			}
+			return d.sorted(p), err
+		})
+	case 22:
+		id := d.pick("x", "y")
+		d.both("post "+id, func(n node) (any, error) { return n.post(d.ctx(), d.group, id, []byte("message")) })
+	case 23:
+		if r.IntN(4) == 0 {
+			d.both("vouch", func(n node) (any, error) { return n.vouch(d.ctx(), d.group) })
+			return
+		}
+		d.lapse()
+	}
+}
+
+// sorted orders a page that lists all keys.
+func (d *twins) sorted(p page) page {
+	if len(p.Keys) > 1 && len(p.Values) == len(p.Keys) {
+		byKey := make(map[string][]byte)
+		for i, k := range p.Keys {
+			byKey[k] = p.Values[i]
+		}
+		slices.Sort(p.Keys)
+		for i, k := range p.Keys {
+			p.Values[i] = byKey[k]
+		}
+	}
+	return p
+}
+
+// install stages some records, or none, and installs them.
+func (d *twins) install(l store.Lease, to head) {
+	d.transfers++
+	transfer := fmt.Sprint("transfer", d.transfers)
+	if d.rand.IntN(5) > 0 {
+		d.both("stage "+transfer, func(n node) (any, error) { return nil, n.stage(d.ctx(), d.group, transfer, nil) })
+	}
+	for range d.rand.IntN(4) {
+		changes := slices.DeleteFunc(d.changes(), func(c store.Change) bool { return c.Bucket == store.InboxBucket })
+		for range 1 + d.rand.IntN(2) {
+			d.both(fmt.Sprint("stage ", transfer, changes), func(n node) (any, error) { return nil, n.stage(d.ctx(), d.group, transfer, changes) })
+		}
+	}
+	d.both(fmt.Sprint("install ", l, transfer, to), func(n node) (any, error) { return n.install(d.ctx(), l, transfer, to) })
+}
+
+// lapse lets the lease end on both, if anybody holds it under a token.
+func (d *twins) lapse() {
+	for _, replica := range []string{"a", "b", "c"} {
+		for _, nonce := range []string{"n1", "n2", "n3"} {
+			for token := range d.token + 1 {
+				l := store.Lease{Group: d.group, Replica: replica, Nonce: nonce, Token: token, Grant: store.Grant{TTL: time.Millisecond}}
+				d.both(fmt.Sprint("renew shortly ", l), func(n node) (any, error) { return n.renew(d.ctx(), l) })
+				if !strings.HasPrefix(d.said[len(d.said)-1], "renew shortly") || !strings.HasSuffix(d.said[len(d.said)-1], "done") {
+					continue
+				}
+				for _, n := range []node{d.real, d.model} {
+					for h, err := n.leader(d.ctx(), d.group); h.Replica != ""; h, err = n.leader(d.ctx(), d.group) {
+						if err != nil {
+							d.t.Fatal(err)
+						}
+					}
+					for d.alive(n, replica) {
+					}
+				}
+				return
+			}
+		}
+	}
+}
+
+func (d *twins) alive(n node, replica string) bool {
+	all, _, err := n.replicas(d.ctx(), d.group)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return slices.ContainsFunc(all, func(r store.Replica) bool { return r.ID == replica })
+}
+
+func (d *twins) ctx() context.Context { return d.t.Context() }
+
+// both asks both and compares.
+func (d *twins) both(what string, ask func(n node) (any, error)) {
+	d.t.Helper()
+	want, failed := ask(d.model)
+	got, err := ask(d.real)
+	d.said = append(d.said, what+": "+d.plain(want, failed))
+	if a, b := d.plain(want, failed), d.plain(got, err); a != b {
+		from := max(0, len(d.said)-30)
+		d.t.Errorf("seed %d: %s\nmodel %s\nreal  %s\nbefore:\n%s", d.seed, what, a, b, strings.Join(d.said[from:], "\n"))
+	}
+}
+
+// plain is an answer without what differs between any two servers: their runs and clocks.
+func (d *twins) plain(v any, err error) string {
+	if err != nil {
+		return "error"
+	}
+	round := func(t time.Duration) time.Duration { return t.Round(time.Minute) }
+	switch v := v.(type) {
+	case claimed:
+		v.Holder.Remaining = round(v.Holder.Remaining)
+		v.stamp = stamp{}
+		return fmt.Sprintf("%+v", v)
+	case holder:
+		v.Remaining = round(v.Remaining)
+		return fmt.Sprintf("%+v", v)
+	case simJoined:
+		return round(v.left).String()
+	case simReplicas:
+		return fmt.Sprintf("%+v", v.all)
+	case report, written, simBucketList, page:
+		text := simDigest(v)
+		if p, ok := v.(page); ok {
+			var values []string
+			for _, value := range p.Values {
+				values = append(values, fmt.Sprintf("%q, missing %v", value, value == nil))
+			}
+			text = fmt.Sprint(p.Keys, values, text)
+		}
+		if b, ok := v.(simBucketList); ok {
+			text = fmt.Sprint(b.names, text)
+		}
+		before, rest, _ := strings.Cut(text, " of ")
+		marker, after, _ := strings.Cut(rest, ", ")
+		return fmt.Sprintf("%s, marked: %v, %s", before, marker != "", after)
+	}
+	return simDigest(v)
+}
