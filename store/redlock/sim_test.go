@@ -17,7 +17,7 @@ import (
 var (
 	simFirst   = flag.Uint64("sim.first", 1, "first seed of a simulation")
 	simSeeds   = flag.Uint64("sim.seeds", 0, "how many seeds a simulation takes; 0: as many as are its own")
-	simGrants  = flag.Int("sim.grants", 4_000, "how many grants TestE3TokensGrowOverManyGrants sees")
+	simGrants  = flag.Int("sim.grants", 3_000, "how many grants TestE3TokensGrowOverManyGrants sees")
 	simTraceTo = flag.String("sim.trace", "", "write all that happens in the first seed to this file")
 	simFor     = flag.Duration("sim.for", 0, "virtual time of a seed; 0: as long as is its own")
 	simLog     = flag.Bool("sim.log", false, "print all that happens in a seed that fails, also what is routine")
