@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak table sim wirefaults histories
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak redlock-long table sim wirefaults histories
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,7 +102,7 @@ FIRST ?= 1
 
 ON ?= redis
 
-soak: setup ## real processes on a real store under six kinds of faults, FOR (5m) each, ON redis, sentinels, cluster, zookeeper or etcd
+soak: setup ## real processes on a real store under six kinds of faults, FOR (5m) each, ON redis, sentinels, cluster, zookeeper, redlock or etcd
 	@if [ "$(ON)" = etcd ]; then go -C store/etcdstore test ./cmd/singleton-etcd -v -run Soak -each -for $(FOR) -parallel 2 -timeout 6h; \
 	else go test ./internal/soak -v -for $(FOR) -on $(ON) -parallel 2 -timeout 6h; fi
 
@@ -119,6 +119,13 @@ wirefaults: ## the same over a client's connections that break, for SEEDS (200) 
 
 histories: setup ## recorded histories of a real Redis under faults, judged by a model, for SEEDS (200) seeds
 	@go test ./internal/histories -run Fenced -seeds $(SEEDS) -for 20s -parallel 12 -timeout 6h
+
+LONG ?= 2m
+
+redlock-long: setup ## five independent Redis servers, two of which break in all ways, alone and mixed: LONG (2m) each, about 15 minutes
+	@go test ./internal/histories -v -count=1 -run Nodes -seeds 24 -for 20s -parallel 6 -timeout 6h
+	@go test ./internal/soak -v -count=1 -run '^TestSoak$$' -for $(LONG) -on redlock -parallel 4 -timeout 6h
+	@go test . -v -count=1 -run 'Minority|MajorityIsGone|B20' -timeout 6h
 
 bench-peers: setup ## lost and doubled ticks of the usual set-ups, measured (about 15 minutes)
 	@go -C bench run ./peers

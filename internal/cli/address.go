@@ -32,7 +32,8 @@ type address struct {
 }
 
 const wantURL = "want redis://[user:password@]host[:port][/database], redis+sentinel://[user:password@]host[:port],…/primary, " +
-	"redis+cluster://[user:password@]host[:port],…, rediss in place of redis for TLS, unix://path, zk://host[:port],…[/chroot] or memory:"
+	"redis+cluster://[user:password@]host[:port],…, rediss in place of redis for TLS, unix://path, redlock://host[:port],…, " +
+	"zk://host[:port],…[/chroot] or memory:"
 
 // The ports of servers and of Sentinels.
 const (

@@ -34,7 +34,7 @@ type finding struct {
 
 func (a *app) newDoctorCommand() *cobra.Command {
 	var t target
-	var asJSON bool
+	var asJSON, acceptLoss bool
 	lease := 15 * time.Second
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -43,6 +43,9 @@ func (a *app) newDoctorCommand() *cobra.Command {
 server would cost more than it need, FAIL where it does not work or is not safe, SKIP where the user may not look; what was
 found; and what to do. With --group it also looks for what others have put under the group's keys, and for records that
 cannot be read.
+
+Where records are kept by several independent servers (redlock://) and too many of these have lost theirs, nobody leads, because
+what is left may be old. --accept-loss has the records of --group count as they are.
 
 Exit code 1 says that a check has failed; warnings do not change it.`,
 		Example: `  singleton doctor --store redis://redis.example.org
@@ -58,7 +61,10 @@ Exit code 1 says that a check has failed; warnings do not change it.`,
 			if lease <= 0 {
 				return usagef("--lease %v is too short: it must be more than 0", lease)
 			}
-			e, err := a.examine(cmd.Context(), t, lease)
+			if acceptLoss && t.group == "" {
+				return usagef("--accept-loss needs --group: name the group whose records are to count as they are")
+			}
+			e, err := a.examine(cmd.Context(), t, lease, acceptLoss)
 			if err != nil {
 				return err
 			}
@@ -77,17 +83,27 @@ Exit code 1 says that a check has failed; warnings do not change it.`,
 	t.register(flags)
 	flags.Lookup("group").Usage = "`NAME` under which the machines compete: look at its keys, too"
 	flags.Var(span{&lease}, "lease", "how long leadership outlives a crash, which the server must answer well within")
+	toggle{&acceptLoss}.register(flags, "accept-loss", "let the records of --group count as they are, though servers have lost some (redlock://)")
 	toggle{&asJSON}.register(flags, "json", "print a JSON object")
 	return cmd
 }
 
 // examine asks the store. That it does not answer is a finding, too.
-func (a *app) examine(ctx context.Context, t target, lease time.Duration) (examination, error) {
+func (a *app) examine(ctx context.Context, t target, lease time.Duration, acceptLoss bool) (examination, error) {
 	st, err := a.open(a.choose(t.store), 0, slog.New(slog.DiscardHandler)) // what matters is in the error
 	if err != nil {
 		return examination{}, err
 	}
 	defer st.Close()
+	if acceptLoss {
+		nodes, ok := st.Store.(*quorumStore)
+		if !ok {
+			return examination{}, usagef("--accept-loss is for redlock:// alone: %s has no records that several servers vote on", st.name)
+		}
+		if err := nodes.Trust(ctx, t.group); err != nil {
+			return examination{}, st.explain(err)
+		}
+	}
 	found, err := st.examine(ctx, t.group, lease)
 	if err != nil {
 		found = append(found, redisstore.Finding{Check: "connection", Level: redisstore.LevelFail, Found: st.explain(err).Error()})
@@ -122,17 +138,31 @@ func (o *opened) examine(ctx context.Context, group string, lease time.Duration)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit) // a server that is silent is given up before
 	defer cancel()
-	if o.redis == nil {
+	if o.redis == nil && !o.several() {
 		return o.examineOther(ctx, group)
 	}
-	found, err := o.redis.Check(ctx, group, lease)
+	found, err := o.check(ctx, group, lease)
 	if err != nil || group == "" || slices.ContainsFunc(found, func(f redisstore.Finding) bool {
-		return f.Level == redisstore.LevelFail && (f.Check == "data" || f.Check == "permissions")
+		return f.Level == redisstore.LevelFail && slices.Contains([]string{"data", "permissions", "servers"}, f.Check)
 	}) {
 		return found, err // records cannot be read, or say no more
 	}
 	records, err := o.examineRecords(ctx, group)
 	return append(found, records...), err
+}
+
+// several tells whether the store is on independent servers.
+func (o *opened) several() bool {
+	_, ok := o.Store.(*quorumStore)
+	return ok
+}
+
+// check looks at the Redis, or at each of several.
+func (o *opened) check(ctx context.Context, group string, lease time.Duration) ([]redisstore.Finding, error) {
+	if nodes, ok := o.Store.(*quorumStore); ok {
+		return nodes.examine(ctx, group, lease)
+	}
+	return o.redis.Check(ctx, group, lease)
 }
 
 // examineOther asks a store that is no Redis, and reads what has been recorded.
@@ -189,8 +219,8 @@ func (o *opened) examineRecords(ctx context.Context, group string) ([]redisstore
 
 // complain logs what is wrong with the store of a group, once it answers.
 func (o *opened) complain(ctx context.Context, group string, lease time.Duration, log *slog.Logger) {
-	for o.redis != nil {
-		found, err := o.redis.Check(ctx, group, lease)
+	for o.redis != nil || o.several() {
+		found, err := o.check(ctx, group, lease)
 		if err == nil || errors.Is(err, store.ErrPermanent) {
 			for _, f := range found {
 				if f.Level == redisstore.LevelWarn || f.Level == redisstore.LevelFail {

@@ -77,7 +77,7 @@ type target struct {
 }
 
 func (t *target) register(flags *pflag.FlagSet) {
-	flags.Var(&t.store, "store", "`URL` of the store: redis://, redis+sentinel://, redis+cluster://, rediss… for TLS, unix://, zk:// or memory:; "+
+	flags.Var(&t.store, "store", "`URL` of the store: redis://, redis+sentinel://, redis+cluster://, rediss… for TLS, unix://, redlock://, zk:// or memory:; "+
 		"else REDIS_URL, else "+defaultStore)
 	flags.StringVar(&t.group, "group", "", "`NAME` under which the machines compete; required")
 }

@@ -27,7 +27,7 @@ type app struct {
 }
 
 // builtIn are the openers that every program has.
-var builtIn = Openers{"zk": openZooKeeper, "zks": openZooKeeper}
+var builtIn = Openers{"zk": openZooKeeper, "zks": openZooKeeper, "redlock": openRedlock, "redlocks": openRedlock}
 
 // Main runs the command line args, without the program's name, and returns its exit code. A command that waits ends when
 // ctx does. This program starts itself as the guardian of its commands, see package procgroup. more are the stores that it

@@ -3,6 +3,7 @@
 package redistest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -72,6 +73,17 @@ func (n *Node) Cut() {
 func (n *Node) Heal() {
 	n.Proxy.Requests.Pass()
 	n.Proxy.Replies.Pass()
+}
+
+// Trusted has all nodes sync each write, until they are restarted as they were configured. A store need not suspect them then
+// of having lost something just before the test began.
+func (n *Nodes) Trusted(ctx context.Context) error {
+	for _, node := range n.All {
+		if err := node.ask().ConfigSet(ctx, "appendfsync", "always").Err(); err != nil {
+			return fmt.Errorf("redistest: %w", err)
+		}
+	}
+	return nil
 }
 
 // Close ends all processes and networks.

@@ -24,6 +24,34 @@ var faults = []fault{
 	{"empty the server", (*group).emptyServer, true},
 }
 
+// Fault is something that only some stores have. Begin breaks it, and End mends it after Servers.Away; every second time
+// the leader dies meanwhile, so that the next one starts with what is left.
+type Fault struct {
+	Name       string
+	Begin, End func(Servers) error
+}
+
+// own makes faults of those of a store's own.
+func own(more []Fault) (all []fault) {
+	for _, m := range more {
+		leader := false
+		all = append(all, fault{m.Name, func(g *group, ctx context.Context) {
+			if err := m.Begin(g.servers); err != nil {
+				g.t.Fatalf("%s: %v", m.Name, err)
+			}
+			began := time.Now()
+			if leader = !leader; leader {
+				g.killLeader(ctx)
+			}
+			pause(ctx, g.servers.Away-time.Since(began))
+			if err := m.End(g.servers); err != nil {
+				g.t.Fatalf("the end of %s: %v", m.Name, err)
+			}
+		}, false})
+	}
+	return all
+}
+
 func (g *group) killLeader(ctx context.Context) {
 	r := g.leader(ctx)
 	at := time.Now()

@@ -21,6 +21,7 @@ import (
 // stores are the kinds of -on.
 var stores = map[string]func(testing.TB) soak.Servers{
 	"redis": startRedis, "sentinels": startSentinels, "cluster": startCluster, "zookeeper": startZooKeeper,
+	"redlock": startRedlock,
 }
 
 var kept = []redistest.Option{redistest.AppendOnly(), redistest.Args("--appendfsync", "everysec")} // Redis's default

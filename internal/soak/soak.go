@@ -12,19 +12,20 @@ import (
 
 // Run has three replicas of the program binary live through each kind of fault for length, on a store of its own each
 // time, and fails the test for a tick that was lost, that ran twice without an interruption, or of which nothing is
-// recorded.
-func Run(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers) {
-	for i, f := range faults {
+// recorded. more are faults that only this kind of store has.
+func Run(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers, more ...Fault) {
+	all := slices.Concat(faults, own(more))
+	for i, f := range all {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			soak(t, binary, length, start, faults[i:i+1])
+			soak(t, binary, length, start, all[i:i+1])
 		})
 	}
 }
 
-// RunInTurn is Run with the kinds of faults in turn, on one store, but for the loss of data.
-func RunInTurn(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers) {
-	soak(t, binary, length, start, slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return f.empty }))
+// RunInTurn is Run with the kinds of faults in turn, the store's own first, on one store, but for the loss of data.
+func RunInTurn(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers, more ...Fault) {
+	soak(t, binary, length, start, slices.DeleteFunc(slices.Concat(own(more), faults), func(f fault) bool { return f.empty }))
 }
 
 func soak(t *testing.T, binary string, length time.Duration, start func(testing.TB) Servers, faults []fault) {

@@ -34,7 +34,7 @@ func TestSoak(t *testing.T) {
 	case start == nil:
 		t.Fatalf("-on %s: want one of %v", *on, slices.Sorted(maps.Keys(stores)))
 	}
-	soak.Run(t, binary, *length, start)
+	soak.Run(t, binary, *length, start, own[*on]...)
 }
 
 // TestSoakOnOthers runs the kinds of faults in turn, and where a store is asked for on that one only.
@@ -42,12 +42,12 @@ func TestSoakOnOthers(t *testing.T) {
 	t.Parallel()
 	others := []string{*on}
 	if *on == "" {
-		others = []string{"zookeeper"}
+		others = []string{"zookeeper", "redlock"}
 	}
 	for _, name := range others {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			soak.RunInTurn(t, binary, *length, stores[name])
+			soak.RunInTurn(t, binary, *length, stores[name], own[name]...)
 		})
 	}
 }

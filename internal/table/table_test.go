@@ -11,7 +11,7 @@ import (
 )
 
 func kinds() []Kind {
-	return slices.Concat(single(), sentinelKinds(), clusterKinds(), zookeeperKinds())
+	return slices.Concat(single(), sentinelKinds(), clusterKinds(), zookeeperKinds(), redlockKinds())
 }
 
 func TestMain(m *testing.M) {

@@ -101,7 +101,7 @@ func (s *Store) tooFew(ctx context.Context, t *term, sure *count, doubtful int) 
 		return err
 	}
 	err = fmt.Errorf("too few servers are sure to have all records of group %s: bring back those that are missing; "+
-		"or go on with what is left, by singleton doctor --accept-loss %s: %w", group, group, err)
+		"or go on with what is left, by singleton doctor --group %s --accept-loss (Store.Trust): %w", group, group, err)
 	if s.spells.Begin("ledger "+group, "too few") {
 		s.log.ErrorContext(ctx, "records may have been lost; nothing is claimed until enough servers are back or somebody accepts the loss",
 			slog.String("group", group), slog.Any("error", err))

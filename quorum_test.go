@@ -1,0 +1,205 @@
+//go:build linux
+
+package singleton_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/go-singleton/singleton/election"
+	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/store"
+	"github.com/go-singleton/singleton/store/redlock"
+)
+
+// quorum is a group on independent nodes, of which a majority decides.
+type quorum struct {
+	*group
+	nodes *redistest.Nodes
+}
+
+// newQuorum starts n nodes that are trusted at first, and not any more once they have been restarted.
+func newQuorum(t *testing.T, n int, opts ...redistest.Option) *quorum {
+	t.Helper()
+	opts = append([]redistest.Option{redistest.AppendOnly(), redistest.Args("--appendfsync", "everysec")}, opts...)
+	q := &quorum{&group{t: t, name: "g", calls: make(chan *call, 1000)}, redistest.StartNodes(t, n, opts...)}
+	if err := q.nodes.Trusted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	q.reach = func() store.Store { return q.through(q.nodes.Addrs()) }
+	return q
+}
+
+// through returns a store on the servers at addrs, with clients of its own.
+func (q *quorum) through(addrs []string) store.Store {
+	q.t.Helper()
+	var clients []*redis.Client
+	for _, addr := range addrs {
+		c := redis.NewClient(&redis.Options{Addr: addr})
+		q.t.Cleanup(func() { _ = c.Close() })
+		clients = append(clients, c)
+	}
+	st, err := redlock.New(clients, redlock.Config{Logger: q.log()})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return st
+}
+
+// harm is what befalls a node, until it is mended.
+type harm struct {
+	name       string
+	begin, end func(*redistest.Node) error
+}
+
+func quietly(do func(*redistest.Node)) func(*redistest.Node) error {
+	return func(n *redistest.Node) error {
+		do(n)
+		return nil
+	}
+}
+
+var (
+	nothing = quietly(func(*redistest.Node) {})
+	killed  = harm{"killed", quietly((*redistest.Node).Kill), (*redistest.Node).Restart}
+	hung    = harm{"hung", quietly((*redistest.Node).Stop), quietly((*redistest.Node).Cont)}
+	cutOff  = harm{"cut off", quietly((*redistest.Node).Cut), quietly((*redistest.Node).Heal)}
+	emptied = harm{"restarted empty", (*redistest.Node).RestartEmpty, nothing}
+	shorted = harm{"restarted without its last kilobyte", func(n *redistest.Node) error { return n.RestartTruncated(1 << 10) }, nothing}
+	ahead   = harm{"an hour ahead", quietly(func(n *redistest.Node) { n.Clock.Jump(time.Hour) }), quietly(func(n *redistest.Node) { n.Clock.Reset() })}
+	behind  = harm{"an hour behind", quietly(func(n *redistest.Node) { n.Clock.Jump(-time.Hour) }), quietly(func(n *redistest.Node) { n.Clock.Reset() })}
+)
+
+// harms are those of two nodes of five, alone and mixed.
+var harms = [][2]harm{
+	{killed, killed}, {hung, hung}, {cutOff, cutOff}, {emptied, emptied}, {shorted, shorted}, {ahead, ahead}, {behind, behind},
+	{killed, hung}, {emptied, cutOff}, {shorted, ahead}, {behind, emptied},
+}
+
+func (h harm) do(t *testing.T, what func(*redistest.Node) error, n *redistest.Node) {
+	t.Helper()
+	if err := what(n); err != nil {
+		t.Fatalf("%s: %v", h.name, err)
+	}
+}
+
+// TestE1AndE3AndE4AndB19OneLeadsWhateverAMinorityDoes breaks two of five nodes in all ways, while somebody leads, hands
+// over, and dies. That nobody else believes to lead, and that tokens grow, is checked whenever a replica begins to.
+func TestE1AndE3AndE4AndB19OneLeadsWhateverAMinorityDoes(t *testing.T) {
+	t.Parallel()
+	for i, pair := range harms {
+		t.Run(fmt.Sprintf("one %s, one %s", pair[0].name, pair[1].name), func(t *testing.T) {
+			t.Parallel()
+			q := newQuorum(t, 5)
+			running := map[*replica]bool{}
+			for _, id := range []string{"a", "b", "c"} {
+				running[q.start(q.open(), election.Config{ID: id, Lease: long}, untilEnd)] = true
+			}
+			leader := q.next()
+			first, second := q.nodes.All[i%5], q.nodes.All[(i+2)%5]
+			pair[0].do(t, pair[0].begin, first)
+			pair[1].do(t, pair[1].begin, second)
+			leader = q.kept(leader)
+			for range 2 { // one hands over to another, and that one to the last
+				leader = q.newest(leader)
+				delete(running, leader.by)
+				leader.by.end()
+				leader = q.newest(leader)
+				for !running[leader.by] || !leader.Valid() {
+					leader = q.next()
+				}
+			}
+			pair[0].do(t, pair[0].end, first)
+			pair[1].do(t, pair[1].end, second)
+			q.kept(leader)
+		})
+	}
+}
+
+// kept waits until a term has been renewed twice, and returns its call: leader, or one that has followed it.
+func (q *quorum) kept(leader *call) *call {
+	q.t.Helper()
+	for range 2 {
+		left := leader.UntilDeadline()
+		eventually(q.t, "a renewal", func() bool {
+			leader = q.newest(leader)
+			now := leader.UntilDeadline()
+			renewed := now > left
+			left = now
+			return renewed
+		})
+	}
+	return leader
+}
+
+// TestS1AndS2EachTickOnceWhileAMinorityBreaks has two of five nodes break between the ticks of an every-second job, and
+// then another two.
+func TestS1AndS2EachTickOnceWhileAMinorityBreaks(t *testing.T) {
+	t.Parallel()
+	for i, pair := range [][2]harm{{killed, emptied}, {cutOff, shorted}, {ahead, hung}, {emptied, emptied}} {
+		t.Run(fmt.Sprintf("one %s, one %s", pair[0].name, pair[1].name), func(t *testing.T) {
+			t.Parallel()
+			q := newQuorum(t, 5)
+			s := newShift(q.group)
+			for _, id := range []string{"a", "b"} {
+				s.work(q.open(), scheduler.Config{ID: id, Lease: long},
+					scheduler.Job{Name: "tick", Spec: everySecond, CatchUp: scheduler.CatchUpAll})
+			}
+			last := s.run("tick", time.Time{})
+			for round := range 2 {
+				first, second := q.nodes.All[(i+round)%5], q.nodes.All[(i+round+2)%5]
+				pair[0].do(t, pair[0].begin, first)
+				pair[1].do(t, pair[1].begin, second)
+				last = s.run("tick", last.Tick.Add(2*time.Second))
+				pair[0].do(t, pair[0].end, first)
+				pair[1].do(t, pair[1].end, second)
+				last = s.run("tick", last.Tick.Add(2*time.Second))
+			}
+			s.accounted("tick", last.Tick)
+			inOrder(t, s.ticks("tick"), false)
+		})
+	}
+}
+
+// TestE2LeaderEndsWhenAMajorityIsGone hangs two of three nodes.
+func TestE2LeaderEndsWhenAMajorityIsGone(t *testing.T) {
+	t.Parallel()
+	q := newQuorum(t, 3)
+	q.start(q.open(), election.Config{ID: "a"}, untilEnd)
+	leader := q.kept(q.next())
+	for _, n := range q.nodes.All[:2] {
+		n.Stop()
+	}
+	leader = q.newest(leader)
+	receive(t, leader.over, "the end of the term")
+	if cause := context.Cause(leader.ctx); !errors.Is(cause, election.ErrExpired) {
+		t.Errorf("cause %v, want %v", cause, election.ErrExpired)
+	}
+	if leader.Valid() {
+		t.Error("the term is valid after its context has ended")
+	}
+	for _, n := range q.nodes.All[:2] {
+		n.Cont()
+	}
+	q.next()
+}
+
+// TestB20TheSameServerTwiceIsRefused names one server under two addresses.
+func TestB20TheSameServerTwiceIsRefused(t *testing.T) {
+	t.Parallel()
+	q := newQuorum(t, 3)
+	again := redistest.StartProxy(t, q.nodes.All[0].Addr())
+	st := q.through([]string{q.nodes.Addrs()[0], again.Addr(), q.nodes.Addrs()[1]})
+	r := q.start(ends(q.group, st), election.Config{ID: "a"}, untilEnd)
+	receive(t, r.done, "the return of Run")
+	if !errors.Is(r.err, store.ErrPermanent) || !strings.Contains(r.err.Error(), again.Addr()) {
+		t.Errorf("Run returned %v", r.err)
+	}
+}
