@@ -19,6 +19,7 @@ const (
 type link struct {
 	node  node
 	index int
+	run   string // of the server that answered last; the store's mutex is held
 
 	mu      sync.Mutex
 	tails   map[string]chan struct{} // by group: closed when the last change before is over

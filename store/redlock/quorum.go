@@ -75,6 +75,7 @@ func ask[T stamped](ctx context.Context, s *Store, q query, call func(context.Co
 			}
 			turns[i].leave()
 			if run := got.value.origin().Run; got.err == nil && run != "" {
+				s.met(l, run)
 				id, err := l.identify(detached, run)
 				got.durable = err == nil && id.Durable && id.Run == run
 				s.warn(detached, l, id)
@@ -143,11 +144,30 @@ type fault struct {
 // add lets a node count. One server under two addresses would be counted twice: that is an error.
 func (c *count) add(l *link, run string) error {
 	if i := slices.Index(c.runs, run); i >= 0 && run != "" {
-		return store.Permanent("give New each server once", fmt.Errorf("redlock: %s and %s are one server (run_id %s)",
-			c.links[i].node.name(), l.node.name(), run))
+		return oneServer(c.links[i], l, run)
 	}
 	c.links, c.runs = append(c.links, l), append(c.runs, run)
 	return nil
+}
+
+func oneServer(a, b *link, run string) error {
+	if b.index < a.index {
+		a, b = b, a
+	}
+	return store.Permanent("give New each server once", fmt.Errorf("redlock: %s and %s are one server (run_id %s)", a.node.name(), b.node.name(), run))
+}
+
+// met notes which server a node is. When another node is the same one, every call from now on fails: of what the loss of one
+// server would take nobody would know.
+func (s *Store) met(l *link, run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.run = run
+	for _, other := range s.links {
+		if other != l && other.run == run && s.twins == nil {
+			s.twins = oneServer(other, l, run)
+		}
+	}
 }
 
 // reached tells whether a majority counts.

@@ -1,10 +1,12 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/go-singleton/singleton/store"
 )
@@ -124,9 +126,10 @@ func (r report) doubt(durable bool) string {
 	return ""
 }
 
-// Trust makes each server's records of a group count as they are, also where some may have been lost; it is for an operator
-// who knows that a majority is gone for good. The next leader goes on with the newest that a majority has. Ticks that had
-// been claimed since may be claimed again. It is done when a majority says so; running it again does no harm.
+// Trust lets servers' records of a group count as they are, also where some may have been lost; it is for an operator who
+// knows that they are gone for good. Of the servers that answer it lets so many count as make a majority with those that are
+// sure anyway, and first those with the newest records: the next leader, who needs all of them, goes on with the newest that
+// are left. Ticks that had been claimed since may be claimed again. Running it again does no harm.
 func (s *Store) Trust(ctx context.Context, group string) error {
 	if err := store.CheckName("group", group); err != nil {
 		return err
@@ -136,12 +139,36 @@ func (s *Store) Trust(ctx context.Context, group string) error {
 		return err
 	}
 	defer end()
-	answers := ask(ctx, s, query{group: group, changes: true}, func(ctx context.Context, n node) (report, error) {
-		return n.vouch(ctx, group)
+	answers := ask(ctx, s, query{group: group}, func(ctx context.Context, n node) (report, error) {
+		return n.head(ctx, group, nil)
 	})
 	done := count{s: s}
-	for v := range answers.all(ctx) { // all that answer: one more server is one more chance
-		if v.err != nil {
+	var doubtful []vote[report]
+	for v := range answers.all(ctx) {
+		switch {
+		case v.err != nil:
+			done.fail(v.link, v.err)
+		case v.value.doubt(v.durable) != "":
+			doubtful = append(doubtful, v)
+		default:
+			if err := done.add(v.link, v.value.Run); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortStableFunc(doubtful, func(a, b vote[report]) int {
+		return cmp.Or(b.value.Head.compare(a.value.Head), cmp.Compare(a.link.index, b.link.index))
+	})
+	for _, v := range doubtful {
+		if done.reached() {
+			break
+		}
+		vouched := ask(ctx, s, query{group: group, changes: true, to: []*link{v.link}}, func(ctx context.Context, n node) (report, error) {
+			return n.vouch(ctx, group)
+		})
+		if v, ok := vouched.next(ctx); !ok {
+			break
+		} else if v.err != nil {
 			done.fail(v.link, v.err)
 		} else if err := done.add(v.link, v.value.Run); err != nil {
 			return err

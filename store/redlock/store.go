@@ -34,6 +34,7 @@ type Store struct {
 	closed  bool
 	terms   map[string]*term   // by group: the last that was granted to this store
 	longest map[string]lasting // by group: what was asked for
+	twins   error              // two addresses lead to one server; nil as far as is known
 }
 
 var _ store.Store = (*Store)(nil)
@@ -81,11 +82,14 @@ func (s *Store) begin(ctx context.Context) (limited context.Context, end func(),
 		return nil, nil, err
 	}
 	s.mu.Lock()
-	closed := s.closed
-	if !closed {
+	closed, twins := s.closed, s.twins
+	if !closed && twins == nil {
 		s.calls.Add(1)
 	}
 	s.mu.Unlock()
+	if twins != nil {
+		return nil, nil, twins
+	}
 	if closed {
 		return nil, nil, store.Permanent("redlock: the store has been closed: close it after everything that uses it", nil)
 	}
