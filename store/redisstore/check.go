@@ -68,7 +68,7 @@ func (s *Store) Check(ctx context.Context, group string, lease time.Duration) ([
 
 // unmapped returns what there is to say when the nodes of a cluster do not tell the user who owns the slots.
 func unmapped(err error) (Finding, bool) {
-	if text := err.Error(); !strings.Contains(text, "NOPERM") || !strings.Contains(text, "cluster|slots") {
+	if !strings.Contains(err.Error(), untold+": NOPERM") {
 		return Finding{}, false
 	}
 	t := trial{commands: []string{"cluster|slots"}}

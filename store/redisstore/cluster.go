@@ -36,6 +36,9 @@ type cluster struct {
 	closed bool
 }
 
+// untold begins the error when no node has told who owns what.
+const untold = "no node of the cluster says who owns the slots"
+
 var errNoNode = errors.New("the client of the cluster has no address of a node")
 
 // owner is a node and slots that it owns.
@@ -218,10 +221,10 @@ func (c *cluster) learn(ctx context.Context) ([]owner, error) {
 			}
 			ask()
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no node of the cluster says who owns the slots: %w", errors.Join(failed, ctx.Err()))
+			return nil, fmt.Errorf(untold+": %w", errors.Join(failed, ctx.Err()))
 		}
 	}
-	return nil, fmt.Errorf("no node of the cluster says who owns the slots: %w", failed)
+	return nil, fmt.Errorf(untold+": %w", failed)
 }
 
 // read returns the owners that the node at origin has told of.
