@@ -31,7 +31,7 @@ type killer struct {
 
 // all returns every mutant.
 func all() []mutant {
-	return slices.Concat(leaseMutants, sessionMutants, memoryStoreMutants, redisStoreMutants, zookeeperStoreMutants, ledgerMutants, endMutants, tickMutants, policyMutants, lossMutants,
+	return slices.Concat(leaseMutants, sessionMutants, memoryStoreMutants, redisStoreMutants, zookeeperStoreMutants, etcdStoreMutants, ledgerMutants, endMutants, tickMutants, policyMutants, lossMutants,
 		requestMutants, scheduleMutants, childMutants, onceMutants)
 }
 
@@ -62,6 +62,19 @@ func (m mutant) pkg() string {
 		dir = path.Dir(dir)
 	}
 	return "./" + dir
+}
+
+// nested are the modules within the repository that have mutants.
+var nested = []string{"store/etcdstore"}
+
+// within returns the directory of the module that a package is in, and the package seen from there.
+func within(pkg string) (module, from string) {
+	for _, m := range nested {
+		if rest, found := strings.CutPrefix(pkg+"/", "./"+m+"/"); found {
+			return m, "./" + strings.TrimSuffix(rest, "/")
+		}
+	}
+	return ".", pkg
 }
 
 // overlay writes what go's flag -overlay takes: the mutated files, at most one mutant for each.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,19 +24,21 @@ var (
 // atOnce is how many mutants are tested at a time; a test of theirs may use a processor of its own.
 const atOnce = 2
 
-// TestMutantsBuild builds every mutant, those of different files together.
+// TestMutantsBuild builds every mutant, those of different files of a module together.
 func TestMutantsBuild(t *testing.T) {
-	var batches [][]mutant
+	type round struct {
+		module string
+		n      int
+	}
+	batches := make(map[round][]mutant)
 	place := make(map[string]int) // of the next mutant of a file
 	for _, m := range all() {
-		i := place[m.file]
+		module, _ := within(m.pkg())
+		r := round{module, place[m.file]}
 		place[m.file]++
-		if i == len(batches) {
-			batches = append(batches, nil)
-		}
-		batches[i] = append(batches[i], m)
+		batches[r] = append(batches[r], m)
 	}
-	for _, batch := range batches {
+	for r, batch := range batches {
 		spec, err := overlay(t.TempDir(), batch...)
 		if err != nil {
 			t.Error(err)
@@ -43,11 +46,11 @@ func TestMutantsBuild(t *testing.T) {
 		}
 		args := []string{"build", "-overlay", spec}
 		for _, m := range batch {
-			if !slices.Contains(args, m.pkg()) {
-				args = append(args, m.pkg())
+			if _, pkg := within(m.pkg()); !slices.Contains(args, pkg) {
+				args = append(args, pkg)
 			}
 		}
-		if output, err := goCommand(t.Context(), args...); err != nil {
+		if output, err := goCommand(t.Context(), r.module, args...); err != nil {
 			t.Errorf("mutants that do not build: %v\n%s", err, output)
 		}
 	}
@@ -120,7 +123,7 @@ func unharmed(t *testing.T, chosen []mutant) {
 		slices.Sort(runs[group])
 		words := strings.Split(group, " ")
 		k := killer{pkg: words[0], run: strings.Join(slices.Compact(runs[group]), "|"), args: words[1:]}
-		output, err := goCommand(t.Context(), k.command("-timeout", (5**limit).String())...)
+		output, err := goCommand(t.Context(), k.module(), k.command("-timeout", (5**limit).String())...)
 		if err != nil {
 			v, test := judge(output)
 			t.Fatalf("without a mutant: %s %s %s: %v\n%s", k.pkg, test, v, err, tail(text(output)))
@@ -134,7 +137,7 @@ func kill(t *testing.T, m mutant) (v verdict, test string, output []byte) {
 	if err != nil {
 		return notBuilt, "", []byte(err.Error())
 	}
-	output, err = goCommand(t.Context(), m.killer.command("-overlay", spec, "-failfast", "-timeout", limit.String())...)
+	output, err = goCommand(t.Context(), m.killer.module(), m.killer.command("-overlay", spec, "-failfast", "-timeout", limit.String())...)
 	v, test = judge(output)
 	if (v == survived) != (err == nil) && v != nothing {
 		output = fmt.Appendf(output, "go: %v", err)
@@ -148,8 +151,15 @@ func kill(t *testing.T, m mutant) (v verdict, test string, output []byte) {
 // command returns the arguments of go for k and further flags.
 func (k killer) command(flags ...string) []string {
 	args := append([]string{"test", "-json", "-count=1", "-vet=off"}, flags...)
-	args = append(args, "-run", k.pattern(), k.pkg)
+	_, pkg := within(k.pkg)
+	args = append(args, "-run", k.pattern(), pkg)
 	return append(args, k.args...)
+}
+
+// module is the directory of the module that k is in.
+func (k killer) module() string {
+	module, _ := within(k.pkg)
+	return module
 }
 
 // tops returns the names of the tests without those of their subtests.
@@ -176,10 +186,10 @@ func (k killer) pattern() string {
 	return strings.Join(parts, "|")
 }
 
-// goCommand runs go in the root of the repository and returns what it has printed.
-func goCommand(ctx context.Context, args ...string) ([]byte, error) {
+// goCommand runs go in the directory of a module, seen from the root of the repository, and returns what it has printed.
+func goCommand(ctx context.Context, module string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = root
+	cmd.Dir = filepath.Join(root, module)
 	cmd.WaitDelay = time.Second
 	output, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -118,7 +119,7 @@ func (s *Store) leader(ctx context.Context, l *link, lease clientv3.LeaseID, hel
 
 // giveBack ends an etcd lease that was not used because of err. Where that is not known, the lease lapses.
 func (s *Store) giveBack(ctx context.Context, l *link, id clientv3.LeaseID, err error) error {
-	if err == errAgain {
+	if errors.Is(err, errAgain) {
 		_, _ = ask(ctx, l, func(ctx context.Context) (*clientv3.LeaseRevokeResponse, error) { return l.client.Revoke(ctx, id) })
 	}
 	return err
