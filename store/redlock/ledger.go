@@ -107,7 +107,7 @@ func (s *Store) holds(ctx context.Context, l store.Lease) error {
 }
 
 // Position implements store.Ledger. The position counts that a majority has reached, and that no answer which is still out
-// can change.
+// can change. Where a server is away that could, only a leader can settle it: it restores the ledger first.
 func (s *Store) Position(ctx context.Context, group string) (token, number uint64, err error) {
 	if err := store.CheckName("group", group); err != nil {
 		return 0, 0, err
@@ -117,8 +117,38 @@ func (s *Store) Position(ctx context.Context, group string) (token, number uint6
 		return 0, 0, err
 	}
 	defer end()
+	if t := s.leads(group); t != nil {
+		if err := s.settleLedger(ctx, t); err != nil {
+			return 0, 0, err
+		}
+	}
 	at, err := s.position(ctx, group)
 	return at.Token, at.Number, err
+}
+
+// leads returns the term of the group that this store was granted, nil where there is none or its lease is over.
+func (s *Store) leads(group string) *term {
+	s.mu.Lock()
+	t := s.terms[group]
+	s.mu.Unlock()
+	if t == nil || t.past() {
+		return nil
+	}
+	return t
+}
+
+// settleLedger restores the ledger under a lease where that has not been done. That it is somebody else's by now, or that too
+// few servers are sure, is for whoever reads or commits.
+func (s *Store) settleLedger(ctx context.Context, t *term) error {
+	if err := t.enter(ctx); err != nil {
+		return err
+	}
+	defer t.leave()
+	if t.restored {
+		return nil
+	}
+	_ = s.restore(ctx, t)
+	return ctx.Err()
 }
 
 func (s *Store) position(ctx context.Context, group string) (point, error) {

@@ -328,3 +328,39 @@ func TestSEC2ACopyTakesNoMoreThanIsDocumented(t *testing.T) {
 	})
 	nothingRefused(t, clients(nodes))
 }
+
+// TestQ6ANewLeaderSettlesWhatOnlyAMinorityHas has a commit reach one server of three, and another go away that might have it:
+// where the ledger stands cannot be told then, but by whoever leads.
+func TestQ6ANewLeaderSettlesWhatOnlyAMinorityHas(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.StartNodes(t, 3, redistest.AppendOnly())
+	through := func() *redlock.Store {
+		var list []*redis.Client
+		for _, addr := range nodes.Addrs() {
+			c := redis.NewClient(&redis.Options{Addr: addr})
+			t.Cleanup(func() { _ = c.Close() })
+			list = append(list, c)
+		}
+		return open(t, list, redlock.Config{})
+	}
+	old, young := through(), through()
+	l := lead(t, old, "a", "n1")
+	must(t, old.Commit(t.Context(), l, 1, []store.Change{put("k", "v")}))
+	for _, n := range nodes.All[1:] {
+		n.Cut()
+	}
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := old.Commit(short, l, 2, []store.Change{put("k", "w")}); err == nil || store.Definite(err) {
+		t.Fatalf("a commit that one of three servers has: %v", err)
+	}
+	nodes.All[1].Heal()
+	nodes.All[1].Proxy.Cut()
+	nodes.All[2].Kill()
+	until(t, func() bool { return old.Release(t.Context(), l) == nil })
+	lead(t, young, "b", "n2")
+	token, number, err := young.Position(t.Context(), "g")
+	if err != nil || token != l.Token || number < 1 || number > 2 {
+		t.Errorf("position %d %d, %v", token, number, err)
+	}
+}
