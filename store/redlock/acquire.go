@@ -194,7 +194,6 @@ func (p *campaign) settle(ctx context.Context, first *votes[claimed]) (store.Lea
 			break
 		}
 	}
-	l.Grant = store.Grant{TTL: p.claim.TTL}
 	if !settled.reached() {
 		err := settled.short(ctx, "acquire")
 		if p.repeats || ctx.Err() != nil {
@@ -205,8 +204,9 @@ func (p *campaign) settle(ctx context.Context, first *votes[claimed]) (store.Lea
 	if over(p.began, p.claim.TTL) { // a majority that came together too late is none
 		return store.Lease{}, fmt.Errorf("%w for %v, longer than the lease lasts", errSplit, time.Since(p.began))
 	}
-	l.Time = median(clocks)
-	return l, nil
+	granted := l // nodes that are asked yet go on reading l
+	granted.Grant = store.Grant{TTL: p.claim.TTL, Time: median(clocks)}
+	return granted, nil
 }
 
 // settlement is the answer of phase 2.
