@@ -7,8 +7,9 @@
 //     election. Its documentation states the promises S1 to S7.
 //   - [github.com/go-singleton/singleton/schedule]: cron expressions; pure, and of use without the rest.
 //   - [github.com/go-singleton/singleton/store]: the contract between the two above and what keeps their leases and
-//     records. Package store/redisstore keeps them in one Redis, store/zkstore in ZooKeeper, store/etcdstore, a module of
-//     its own, in etcd, store/memstore in the process, and store/storetest is the contract as a test suite, for those who write another.
+//     records. Package store/redisstore keeps them in one Redis, store/redlock on a majority of several, store/zkstore in
+//     ZooKeeper, store/etcdstore, a module of its own, in etcd, store/memstore in the process, and store/storetest is the
+//     contract as a test suite, for those who write another.
 //   - [github.com/go-singleton/singleton/cmd/singleton]: the same for a crontab, without a line of Go.
 //
 // A service with cron jobs needs scheduler and redisstore; one that only wants to know whether it leads needs election
