@@ -4,13 +4,13 @@ package singleton_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,127 +22,184 @@ import (
 	"github.com/go-singleton/singleton/store/redisstore"
 )
 
-// many is a process that takes part in many elections over one store.
-type many struct {
-	store  *redisstore.Store
-	end    context.CancelFunc
-	ctx    context.Context
-	runs   sync.WaitGroup
-	leads  chan struct{} // one for each term that begins
-	ends   chan string   // one for each term that ends before the last
-	config election.Config
+// crowd is one process with electors over one store.
+type crowd struct {
+	store.Store
+	end  context.CancelFunc
+	ctx  context.Context
+	runs sync.WaitGroup
+	led  chan time.Time // when terms began
+	lost atomic.Int64   // terms that ended before the crowd did
+	held atomic.Int64   // attempts that were answered with "held"
 }
 
-func newMany(t testing.TB, client redis.UniversalClient) *many {
-	m := &many{store: redisstore.New(client, nil), leads: make(chan struct{}, 1<<16), ends: make(chan string, 1<<16)}
-	m.ctx, m.end = context.WithCancel(t.Context())
-	t.Cleanup(func() { m.stop(t) })
-	return m
+func newCrowd(b *testing.B, server *redistest.Server) *crowd {
+	c := &crowd{Store: redisstore.New(server.Client(), nil), led: make(chan time.Time, 1)}
+	c.ctx, c.end = context.WithCancel(b.Context())
+	b.Cleanup(func() { c.stop(b) })
+	return c
 }
 
-func (m *many) stop(t testing.TB) {
-	m.end()
-	m.runs.Wait()
-	if err := m.store.Close(); err != nil {
-		t.Error(err)
+func (c *crowd) stop(b *testing.B) {
+	c.end()
+	c.runs.Wait()
+	if err := c.Close(); err != nil {
+		b.Error(err)
 	}
 }
 
-// campaign starts electors for groups.
-func (m *many) campaign(t testing.TB, groups []string) {
-	for _, g := range groups {
-		e, err := election.New(m.store, election.Config{Group: g, ID: "r", Lease: m.config.Lease})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.runs.Go(func() {
-			err := e.Run(m.ctx, func(ctx context.Context, _ *election.Term) error {
-				m.leads <- struct{}{}
-				<-ctx.Done()
-				if m.ctx.Err() == nil {
-					m.ends <- fmt.Sprintf("%s: %v", g, context.Cause(ctx))
-				}
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
+func (c *crowd) Acquire(ctx context.Context, group string, candidate store.Candidate) (store.Lease, error) {
+	l, err := c.Store.Acquire(ctx, group, candidate)
+	if _, held := errors.AsType[*store.HeldError](err); held {
+		c.held.Add(1)
 	}
+	return l, err
 }
 
-func groups(prefix string, count int) (list []string) {
-	for i := range count {
-		list = append(list, prefix+strconv.Itoa(i))
-	}
-	return list
-}
-
-// stats returns a field of the server's INFO stats.
-func stats(t testing.TB, client *redis.Client, field string) int {
-	text, err := client.Info(t.Context(), "stats").Result()
+// campaign starts an elector.
+func (c *crowd) campaign(b *testing.B, group string) {
+	e, err := election.New(c, election.Config{Group: group, ID: "r"})
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
+	}
+	c.runs.Go(func() {
+		err := e.Run(c.ctx, func(ctx context.Context, _ *election.Term) error {
+			c.led <- time.Now()
+			<-ctx.Done()
+			if c.ctx.Err() == nil {
+				c.lost.Add(1)
+			}
+			return nil
+		})
+		if err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+// acquire takes leases of an hour for somebody else.
+func acquire(b *testing.B, s store.Store, groups ...string) (leases []store.Lease) {
+	for _, group := range groups {
+		l, err := s.Acquire(b.Context(), group, store.Candidate{
+			Replica: store.Replica{ID: "other"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true,
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		leases = append(leases, l)
+	}
+	return leases
+}
+
+// statistic returns a number that the server tells of itself.
+func statistic(b *testing.B, client *redis.Client, section, field string) float64 {
+	text, err := client.Info(b.Context(), section).Result()
+	if err != nil {
+		b.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(text, field+":")
 	value, _, _ := strings.Cut(rest, "\r\n")
-	n, err := strconv.Atoi(value)
+	n, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	return n
 }
 
-func memory() (bytes uint64) {
-	var m runtime.MemStats
-	for range 3 {
+// memory returns the bytes in use, goroutines' stacks too, when what is not needed is gone.
+func memory() float64 {
+	for range 4 { // each halves a stack that is too large
 		runtime.GC()
 	}
+	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	fmt.Println("heapalloc", m.HeapAlloc, "heapinuse", m.HeapInuse, "stack", m.StackInuse, "sys", m.Sys)
-	return m.HeapInuse + m.StackInuse
+	return float64(m.HeapAlloc + m.StackInuse)
 }
 
+// BenchmarkManyElections has one process lead 1000 groups and follow in 5000, with leases of 15 s, and counts for a minute.
+// Reads are those of the server: a pipeline is one.
 func BenchmarkManyElections(b *testing.B) {
+	const led, followed = 1000, 5000
 	server := redistest.Start(b)
 	admin := server.Client()
-	const led, followed = 1000, 5000
+	var others []string
+	for i := range followed {
+		others = append(others, fmt.Sprintf("followed%d", i))
+	}
 	for b.Loop() {
-		m := newMany(b, server.Client())
-		m.config.Lease = 6 * time.Second
-		before := memory()
-		begun := time.Now()
-		m.campaign(b, groups("led", led))
-		for range led {
-			<-m.leads
-		}
-		b.Logf("all lead after %v", time.Since(begun))
-		<-time.After(5 * time.Second)
-		reads, commands := stats(b, admin, "total_reads_processed"), stats(b, admin, "total_commands_processed")
-		const seconds = 10
-		<-time.After(seconds * time.Second)
-		b.ReportMetric(float64(stats(b, admin, "total_reads_processed")-reads)/seconds, "reads/s")
-		b.ReportMetric(float64(stats(b, admin, "total_commands_processed")-commands)/seconds, "commands/s")
-		with := memory()
-		b.ReportMetric(float64(with-before)/led, "B/led")
-
 		other := redisstore.New(server.Client(), nil)
-		for _, g := range groups("followed", followed) {
-			if _, err := other.Acquire(b.Context(), g, store.Candidate{Replica: store.Replica{ID: "x"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true}); err != nil {
-				b.Fatal(err)
+		acquire(b, other, others...)
+		if err := other.Close(); err != nil {
+			b.Fatal(err)
+		}
+		c := newCrowd(b, server)
+		before := memory()
+		for i := range led {
+			c.campaign(b, fmt.Sprintf("led%d", i))
+		}
+		for range led {
+			<-c.led
+		}
+		<-time.After(20 * time.Second)
+		reads := statistic(b, admin, "stats", "total_reads_processed")
+		<-time.After(time.Minute)
+		reads = statistic(b, admin, "stats", "total_reads_processed") - reads
+		leaders := memory()
+		for _, group := range others {
+			c.campaign(b, group)
+		}
+		<-time.After(time.Minute)
+		b.ReportMetric((memory()-leaders)/followed, "B/followed")
+		b.ReportMetric((leaders-before)/led, "B/led")
+		b.ReportMetric(reads/60, "reads/s")
+		b.ReportMetric(float64(c.lost.Load()), "lost")
+		b.ReportMetric(statistic(b, admin, "clients", "connected_clients")-1, "connections")
+		b.ReportMetric(float64(runtime.NumGoroutine()), "goroutines")
+		c.stop(b)
+	}
+}
+
+// BenchmarkHerd releases a lease that 1000 followers in 50 crowds, each with connections of its own, wait for.
+func BenchmarkHerd(b *testing.B) {
+	server := redistest.Start(b)
+	other := redisstore.New(server.Client(), nil)
+	defer func() { _ = other.Close() }()
+	var took time.Duration
+	var held int64
+	round := 0
+	for b.Loop() {
+		group := fmt.Sprintf("herd%d", round)
+		round++
+		l := acquire(b, other, group)[0]
+		led := make(chan time.Time, 1000)
+		var all []*crowd
+		for range 50 {
+			c := newCrowd(b, server)
+			c.led = led
+			all = append(all, c)
+			for range 20 {
+				c.campaign(b, group)
 			}
 		}
-		_ = other.Close()
-		before = memory()
-		m.campaign(b, groups("followed", followed))
+		<-time.After(15 * time.Second)
+		for _, c := range all {
+			c.held.Store(0)
+		}
+		freed := time.Now()
+		if err := other.Release(b.Context(), l); err != nil {
+			b.Fatal(err)
+		}
+		took += (<-led).Sub(freed)
 		<-time.After(10 * time.Second)
-		b.ReportMetric(float64(memory()-before)/followed, "B/followed")
-		b.ReportMetric(float64(len(m.ends)), "lost")
-		n, _ := admin.Do(b.Context(), "CLIENT", "LIST").Text()
-		b.Logf("%d connections, %d goroutines", strings.Count(n, "\n"), runtime.NumGoroutine())
-		f, _ := os.Create("/tmp/many.heap")
-		pprof.WriteHeapProfile(f)
-		f.Close()
-		m.stop(b)
+		for _, c := range all {
+			held += c.held.Load()
+		}
+		var ends sync.WaitGroup
+		for _, c := range all {
+			ends.Go(func() { c.stop(b) })
+		}
+		ends.Wait()
 	}
+	b.ReportMetric(float64(held)/float64(round), "held/hand-over")
+	b.ReportMetric(took.Seconds()*1000/float64(round), "ms/hand-over")
 }

@@ -55,8 +55,11 @@ func (e *Elector) campaign(ctx context.Context) (*won, error) {
 		case errors.Is(err, store.ErrPermanent) && ctx.Err() == nil:
 			return nil, e.permanent(err)
 		case isHeld:
-			if !e.settle(held.Leader.Replica) {
-				e.follow(ctx, held)
+			if e.settle(held.Leader.Replica) {
+				break
+			}
+			if pause := e.follow(held); pause > 0 {
+				e.wait(ctx, pause, e.wake)
 			}
 		default:
 			e.wait(ctx, e.retry(), nil)
@@ -89,9 +92,10 @@ func (e *Elector) hint() {
 	}
 }
 
-// follow sleeps until the leader's lease ends if it is not renewed, or may be free before; of a herd only some do, and the
-// others come after them. Only the store knows whether it has ended.
-func (e *Elector) follow(ctx context.Context, held *store.HeldError) {
+// follow returns how long to sleep where no hint comes: until the leader's lease ends if it is not renewed; of a herd only
+// some do, and the others come after them. Only the store knows whether it has ended. It is 0 where a longer session must
+// be asked for first.
+func (e *Elector) follow(held *store.HeldError) time.Duration {
 	leader := held.Leader
 	e.floor = max(e.floor, leader.Token)
 	if leader.Replica != e.ID() { // a lease that was granted to this replica and given up leads nobody
@@ -105,10 +109,10 @@ func (e *Elector) follow(ctx context.Context, held *store.HeldError) {
 	}
 	sleep := min(leader.Remaining, max(longSleep, 4*lease)) + min(herd.Delay(held.Replicas, e.world.Random), lease)
 	if need := min(sleep+lease, store.MaxDuration); need > e.idle {
-		e.idle = need // the session would end while this replica sleeps: ask for a longer one first
-		return
+		e.idle = need // the session would end while this replica sleeps
+		return 0
 	}
-	e.wait(ctx, sleep+wakeLate+e.world.Between(0, wakeSpread), e.wake)
+	return sleep + wakeLate + e.world.Between(0, wakeSpread)
 }
 
 // acquire campaigns once: it repeats its attempts, under one nonce, until one is answered. The error is the store's

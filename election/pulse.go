@@ -52,7 +52,10 @@ func (p *pulse) ask(ctx context.Context, limit time.Duration, call func(context.
 	attempt, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	sent := time.Now()
-	err := call(attempt)
+	// On a goroutine of its own: a call takes a deep stack, which this one would keep while it waits for the next.
+	called := make(chan error, 1)
+	go func() { called <- call(attempt) }()
+	err := <-called
 	// An attempt that ran out counts as a reply that took so long: otherwise the attempts would never grow up to a store
 	// that has become slow.
 	if answered(err) || attempt.Err() == context.DeadlineExceeded {

@@ -176,8 +176,8 @@ var leaseMutants = []mutant{
 	{
 		name: "hints-ignored", rule: "a follower leads one push after a release",
 		file:   "election/campaign.go",
-		old:    "e.world.Between(0, wakeSpread), e.wake)",
-		new:    "e.world.Between(0, wakeSpread), nil)",
+		old:    "e.wait(ctx, pause, e.wake)",
+		new:    "e.wait(ctx, pause, nil)",
 		killer: test("./election", "TestB13ReleaseBetweenAcquireAndSubscription"),
 	},
 	{

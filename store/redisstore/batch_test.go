@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -32,8 +33,9 @@ type tapped struct {
 	dials    int
 	lists    int // of channels, that were subscribed to
 	conns    []*tappedConn
-	requests [][]byte // what the client has sent, one for each round trip, less handshakes
-	spoiled  []byte   // what it stands in is answered with something that is no reply
+	failing  *rand.Rand // one request in five fails; nil: none does
+	requests [][]byte   // what the client has sent, one for each round trip, less handshakes
+	spoiled  []byte     // what it stands in is answered with something that is no reply
 }
 
 // tap opens a store on a miniredis; everything of it ends with the test's bubble.
@@ -88,7 +90,8 @@ type parcel struct {
 type tappedConn struct {
 	net.Conn
 	tap      *tapped
-	good     int // replies before the one that is to be spoiled; negative: none is
+	silent   bool // nothing comes back any more
+	good     int  // replies before the one that is to be spoiled; negative: none is
 	onTheWay chan parcel
 	closing  sync.Once
 	closed   chan struct{}
@@ -121,6 +124,17 @@ func (c *tappedConn) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("evalsha")) || bytes.Contains(b, []byte("eval\r\n")) {
 		due = due.Add(c.tap.way) // not a handshake: some lock waits for those
 		c.tap.requests = append(c.tap.requests, bytes.Clone(b))
+		if r := c.tap.failing; r != nil && r.IntN(5) == 0 {
+			kind := r.IntN(3)
+			c.silent = kind > 0
+			if kind < 2 { // reset, or never there; else carried out, and the reply is lost
+				c.tap.mu.Unlock()
+				if kind == 0 {
+					_ = c.Close()
+				}
+				return len(b), nil
+			}
+		}
 		if before, _, found := bytes.Cut(b, c.tap.spoiled); found && c.tap.spoiled != nil {
 			c.good = bytes.Count(before, []byte("evalsha")) - 1
 		}
@@ -138,6 +152,11 @@ func (c *tappedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
+	for c.silent && err == nil {
+		c.tap.mu.Unlock()
+		n, err = c.Conn.Read(b)
+		c.tap.mu.Lock()
+	}
 	if c.good < 0 {
 		return n, err
 	}

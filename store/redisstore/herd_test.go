@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,60 @@ func TestOfAHerdAFewAskWhenTheLeaseEnds(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		t.Logf("%d held at once, %d after 2 s, %v until one leads", soon, held.Load(), led)
+	})
+}
+
+// TestManyElectionsOfOneProcessLoseNoLeaseWhenOneCallInFiveFails is what BenchmarkManyElections does, with fewer of them.
+func TestManyElectionsOfOneProcessLoseNoLeaseWhenOneCallInFiveFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const led, followed = 50, 100
+		p := tap(t)
+		other, _ := p.another(t)
+		for i := range followed {
+			c := candidate("other", "n")
+			c.TTL, c.Session = time.Hour, time.Hour
+			_, err := other.Acquire(t.Context(), fmt.Sprintf("followed%d", i), c)
+			must(t, err)
+		}
+		var leads, lost atomic.Int64
+		ctx, end := context.WithCancel(t.Context())
+		var runs sync.WaitGroup
+		t.Cleanup(func() { end(); runs.Wait() })
+		campaign := func(group string) {
+			e, err := election.New(p, election.Config{Group: group})
+			must(t, err)
+			runs.Go(func() {
+				must(t, e.Run(ctx, func(term context.Context, _ *election.Term) error {
+					leads.Add(1)
+					<-term.Done()
+					if ctx.Err() == nil {
+						lost.Add(1)
+					}
+					return nil
+				}))
+			})
+		}
+		for i := range led {
+			campaign(fmt.Sprintf("led%d", i))
+		}
+		for i := range followed {
+			campaign(fmt.Sprintf("followed%d", i))
+		}
+		time.Sleep(5 * time.Second)
+		p.mu.Lock()
+		p.failing = rand.New(rand.NewPCG(1, 2))
+		p.dials = 0
+		p.mu.Unlock()
+		p.sent()
+		time.Sleep(2 * time.Minute)
+		p.mu.Lock()
+		p.failing = nil
+		p.mu.Unlock()
+		synctest.Wait()
+		if leads.Load() != led || lost.Load() > 0 {
+			t.Errorf("%d terms began, and %d were lost", leads.Load(), lost.Load())
+		}
+		t.Logf("%d requests", len(p.sent()))
 	})
 }
 
