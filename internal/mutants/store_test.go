@@ -315,7 +315,7 @@ var redisStoreMutants = []mutant{
 		name: "redis-renewals-by-themselves", rule: "renewals that fall due together share a round trip",
 		file:   "store/redisstore/batch.go",
 		old:    "return !apart && time.Since(b.turned) < l.TTL",
-		new:    "return false",
+		new:    "return !apart && time.Since(b.turned) < 0",
 		killer: test("./store/redisstore", "TestRenewalsThatFallDueTogetherShareARoundTrip"),
 	},
 	{
