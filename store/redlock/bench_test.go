@@ -26,7 +26,7 @@ func measured(b *testing.B, run func(*testing.B, *redlock.Store)) {
 		{"one of three cut off", (*redistest.Node).Cut},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			nodes := redistest.StartNodes(b, 3, redistest.AppendOnly(), redistest.Args("--appendfsync", "everysec"))
+			nodes := redistest.StartNodes(b, 3, redistest.AppendOnly()) // with a sync of the disk for each write
 			run(b, connect(b, nodes.Addrs(), func() { c.breaks(nodes.All[0]) }))
 		})
 	}
