@@ -77,10 +77,9 @@ var (
 	behind  = harm{"an hour behind", quietly(func(n *redistest.Node) { n.Clock.Jump(-time.Hour) }), quietly(func(n *redistest.Node) { n.Clock.Reset() })}
 )
 
-// harms are those of two nodes of five, alone and mixed.
+// harms are those of two nodes of five, alone and mixed; internal/soak has all of them.
 var harms = [][2]harm{
-	{killed, killed}, {hung, hung}, {cutOff, cutOff}, {emptied, emptied}, {shorted, shorted}, {ahead, ahead}, {behind, behind},
-	{killed, hung}, {emptied, cutOff}, {shorted, ahead}, {behind, emptied},
+	{hung, hung}, {emptied, emptied}, {killed, cutOff}, {shorted, ahead}, {behind, emptied},
 }
 
 func (h harm) do(t *testing.T, what func(*redistest.Node) error, n *redistest.Node) {
@@ -143,7 +142,7 @@ func (q *quorum) kept(leader *call) *call {
 // then another two.
 func TestS1AndS2EachTickOnceWhileAMinorityBreaks(t *testing.T) {
 	t.Parallel()
-	for i, pair := range [][2]harm{{killed, emptied}, {cutOff, shorted}, {ahead, hung}, {emptied, emptied}} {
+	for i, pair := range [][2]harm{{killed, emptied}, {ahead, hung}} {
 		t.Run(fmt.Sprintf("one %s, one %s", pair[0].name, pair[1].name), func(t *testing.T) {
 			t.Parallel()
 			q := newQuorum(t, 5)
