@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -161,7 +162,7 @@ func (l *leader) obey(a asked, answer *seenRecord) error {
 		l.pass(j, now, skipReset, now)
 		l.revisit(j)
 	case verbResign:
-		b.batch.hooks = append(b.batch.hooks, hook{done: l.resign, failed: func() {}})
+		b.batch.hooks = append(b.batch.hooks, hook{done: func() { resign(l.scheduler.elector) }, failed: func() {}})
 	}
 	return nil
 }
@@ -226,9 +227,9 @@ func (l *leader) forget(j *jobState) error {
 	return nil
 }
 
-// resign ends the term once the answer is in the store. It does not wait for that end, which waits for the loop.
-func (l *leader) resign() {
+// resign ends the term, once the answer is in the store. It does not wait for that end, which waits for the loop.
+func resign(e *election.Elector) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = l.scheduler.elector.Resign(over)
+	_ = e.Resign(over)
 }

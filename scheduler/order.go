@@ -104,11 +104,8 @@ type standing struct {
 
 // refusal says why an order is not obeyed, or nothing. It is the whole policy of requests, without I/O and without a clock.
 func (o *order) refusal(s standing) string {
-	switch age := s.store.Sub(time.UnixMilli(o.Posted)).Truncate(time.Second); {
-	case age > maxAge:
-		return fmt.Sprintf("it is %v old, more than %v: ask again", age, maxAge)
-	case age < -maxAge: // it would still be young when nobody remembers that it was acted on
-		return fmt.Sprintf("it comes from a clock that is %v ahead of the store's: set that clock", -age)
+	if why := o.outdated(s.store); why != "" {
+		return why
 	}
 	switch {
 	case o.Job == "":
@@ -133,6 +130,17 @@ func (o *order) refusal(s standing) string {
 		}
 	case verbForget:
 		return o.refusedForget(s)
+	}
+	return ""
+}
+
+// outdated says why an order cannot be obeyed whatever it asks for; now is the store's time.
+func (o *order) outdated(now time.Time) string {
+	switch age := now.Sub(time.UnixMilli(o.Posted)).Truncate(time.Second); {
+	case age > maxAge:
+		return fmt.Sprintf("it is %v old, more than %v: ask again", age, maxAge)
+	case age < -maxAge: // it would still be young when nobody remembers that it was acted on
+		return fmt.Sprintf("it comes from a clock that is %v ahead of the store's: set that clock", -age)
 	}
 	return ""
 }

@@ -171,7 +171,7 @@ func arguments(least, most int, names string) cobra.PositionalArgs {
 		case len(args) < least:
 			return usagef("%s is missing", names)
 		case len(args) > most && most == 0:
-			return usagef("takes no arguments, %d are given", len(args))
+			return usagef("takes no arguments, %s given", many(len(args), "is", "are"))
 		case len(args) > most:
 			return usagef("takes %s and nothing else, %d arguments are given", names, len(args))
 		}

@@ -26,7 +26,7 @@ func TestUsageErrorsAreOneLineThatPointsToHelp(t *testing.T) {
 			`see singleton status --help`},
 		{[]string{"status", "--group", "a b"}, `singleton: status: --group "a b": use 1 to 128 letters, digits, '.', '_' ` +
 			`and '-', starting with a letter or digit; see singleton status --help`},
-		{[]string{"status", "--group", "a", "b"}, `singleton: status: takes no arguments, 1 are given; see singleton status --help`},
+		{[]string{"status", "--group", "a", "b"}, `singleton: status: takes no arguments, 1 is given; see singleton status --help`},
 		{[]string{"status", "--group", "a", "--store", "memory:"}, `singleton: status: --store memory: lives inside of one ` +
 			`running cron process; nobody else can look into it; see singleton status --help`},
 		{[]string{"history", "--group", "a", "--limit", "0"}, `singleton: history: --limit 0 is less than 1; --all prints all; ` +

@@ -16,6 +16,7 @@ import (
 	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/internal/lifetime"
 	"github.com/go-singleton/singleton/internal/procgroup"
+	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -135,6 +136,11 @@ func (s *service) lead(ctx context.Context, term *election.Term) error {
 	s.wait.Stop()
 	lost := false // the command is told to end for want of a lease; procgroup.Run's goroutine alone asks
 	log := s.log.With("token", term.Token())
+	answering, quiet := context.WithCancel(ctx)
+	var answers sync.WaitGroup
+	answers.Go(func() { s.answer(answering, term, log) })
+	defer answers.Wait()
+	defer quiet()
 	log.Info("command is started", "command", s.argv[0])
 	res, err := procgroup.Run(ctx, procgroup.Spec{
 		Argv:     s.argv,
@@ -145,7 +151,7 @@ func (s *service) lead(ctx context.Context, term *election.Term) error {
 		Guardian: s.guardian,
 		KillAfter: func(cause error) time.Duration {
 			after := s.grace
-			if !stops(cause) {
+			if !stops(cause) && !errors.Is(cause, election.ErrResigned) { // else the lease is renewed meanwhile
 				after, lost = killBy(term), true
 			}
 			log.Warn("command is told to end", "kill_after", after, "reason", cause)
@@ -179,6 +185,13 @@ func (s *service) lead(ctx context.Context, term *election.Term) error {
 		s.wait.Reset(s.patience)
 	}
 	return res.Cause
+}
+
+// answer answers what is asked of this replica while it leads: it can be asked to resign.
+func (s *service) answer(ctx context.Context, term *election.Term, log *slog.Logger) {
+	if err := scheduler.Decline(ctx, s.store, s.elector, term, log); err != nil && ctx.Err() == nil {
+		log.Warn("requests to this leader have no answer", "error", s.store.explain(err))
+	}
 }
 
 // end has this program end with err.

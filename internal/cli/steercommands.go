@@ -246,8 +246,8 @@ func (a *app) newResignCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resign --group NAME",
 		Short: "Have the leader step down",
-		Long: `Asks the leader to hand leadership to another machine. Running jobs go on where they are. Where there is no other
-machine, the same one leads again after a second.` + exitCodes,
+		Long: `Asks the leader to hand leadership to another machine. Running jobs go on where they are; the command of a singleton
+run ends first. Where there is no other machine, the same one leads again after a second.` + exitCodes,
 		Example: `  singleton resign --group billing`,
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -152,8 +152,8 @@ var requestMutants = []mutant{
 	{
 		name: "resigns-before-the-answer", rule: "a leader steps down once its answer is in the store",
 		file:   "scheduler/answer.go",
-		old:    "b.batch.hooks = append(b.batch.hooks, hook{done: l.resign, failed: func() {}})",
-		new:    "l.resign()\n\t\treturn context.Canceled",
+		old:    "b.batch.hooks = append(b.batch.hooks, hook{done: func() { resign(l.scheduler.elector) }, failed: func() {}})",
+		new:    "resign(l.scheduler.elector)\n\t\treturn context.Canceled",
 		killer: test("./scheduler", "TestResignByRequest"),
 	},
 	{
