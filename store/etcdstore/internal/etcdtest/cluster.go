@@ -65,11 +65,25 @@ func (c *Cluster) start(n int) error {
 		}
 	}
 	for _, s := range c.Servers {
-		if err := s.Wait(); err != nil {
-			return err
+		err := s.Process.Wait(startLimit, func() bool { return c.collides() || s.Serves() })
+		if err == nil && c.collides() {
+			err = process.ErrEnded
+		}
+		if err != nil {
+			return fmt.Errorf("etcdtest: %w", err)
 		}
 	}
 	return nil
+}
+
+// collides tells whether somebody has taken the port of a member: without it the others would wait.
+func (c *Cluster) collides() bool {
+	for _, s := range c.Servers {
+		if strings.Contains(s.Output(), "address already in use") {
+			return true
+		}
+	}
+	return false
 }
 
 // Addrs returns the hosts and ports for clients.
