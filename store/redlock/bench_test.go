@@ -3,6 +3,7 @@
 package redlock_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func measured(b *testing.B, run func(*testing.B, *redlock.Store)) {
 	}
 }
 
-// connect returns a store on servers at addrs that it has been asked about once, before broken is called.
+// connect returns a store on servers at addrs, with a lease that is over and a ledger, and calls broken.
 func connect(b *testing.B, addrs []string, broken func()) *redlock.Store {
 	var clients []*redis.Client
 	for _, addr := range addrs {
@@ -45,7 +46,8 @@ func connect(b *testing.B, addrs []string, broken func()) *redlock.Store {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
-	if err := s.Release(b.Context(), leads(b, s, "first")); err != nil {
+	l := leads(b, s, "first")
+	if err := errors.Join(s.Commit(b.Context(), l, 1, nil), s.Release(b.Context(), l)); err != nil {
 		b.Fatal(err)
 	}
 	broken()
