@@ -31,7 +31,8 @@ type killer struct {
 
 // all returns every mutant.
 func all() []mutant {
-	return slices.Concat(leaseMutants, sessionMutants, memoryStoreMutants, redisStoreMutants, zookeeperStoreMutants, etcdStoreMutants, ledgerMutants, endMutants, tickMutants, policyMutants, lossMutants,
+	return slices.Concat(leaseMutants, sessionMutants, memoryStoreMutants, redisStoreMutants, zookeeperStoreMutants, etcdStoreMutants,
+		redlockStoreMutants, ledgerMutants, endMutants, tickMutants, policyMutants, lossMutants,
 		requestMutants, scheduleMutants, childMutants, onceMutants)
 }
 

@@ -193,3 +193,8 @@ func (n *stub) read(ctx context.Context, _ string, _ *store.Lease, _ string, _ [
 func (n *stub) post(ctx context.Context, _, _ string, _ []byte) (bool, error) {
 	return n.full, n.ask(ctx, "post")
 }
+
+func (n *stub) buckets(ctx context.Context, _ string) ([]string, report, error) {
+	err := n.ask(ctx, "buckets")
+	return nil, n.report(), err
+}

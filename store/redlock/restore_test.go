@@ -1,0 +1,69 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-singleton/singleton/store"
+)
+
+// readAll reads a bucket under a lease and returns how that went.
+func readAll(ctx context.Context, s *Store, l store.Lease) error {
+	for _, err := range s.Read(ctx, l.Group, &l, "job") {
+		return err
+	}
+	return nil
+}
+
+func TestQ5ATakeoverWritesBackTheNewestStateOfServersThatGrantedAndLostNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		nodes, s := stubs(t, 5, Config{})
+		for i, at := range []point{{9, 9}, {4, 8}, {4, 6}, {4, 6}, {4, 5}} {
+			nodes[i].ledger.Head = head{At: at, Base: point{3, 1}}
+			nodes[i].hold = time.Duration(i+1) * time.Millisecond // those that do not count are the first to answer
+		}
+		nodes[0].ledger.Held, nodes[0].effect = false, writeLost
+		nodes[1].ledger.Marker = "an earlier run"
+		if err := readAll(within(t), s, lease()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want := head{At: point{Token: 7}, Base: point{4, 6}}
+		for _, n := range nodes[2:4] {
+			if got := n.report().Head; got != want {
+				t.Errorf("%s has state %v, want %v", n.id, got, want)
+			}
+		}
+	})
+}
+
+// A node that was sent what was found first may have it, under the same token: a second state beside it could be taken for
+// the one that counts by whoever leads next.
+func TestQ5ATermWritesBackNothingElseThanWhatItFoundFirst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		nodes, s := stubs(t, 3, Config{})
+		l, err := s.Acquire(within(t), "g", candidate("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			n.ledger.Head, n.effect = head{At: point{4, 6}}, writeBehind
+		}
+		nodes[2].fail = errNoAnswer
+		if err := readAll(within(t), s, l); err == nil || store.Definite(err) {
+			t.Fatalf("got %v, want that nobody knows", err)
+		}
+		nodes[0].ledger.Head = head{At: point{4, 7}}
+		nodes[0].effect, nodes[1].effect = writeDone, writeDone
+		if err := readAll(within(t), s, l); !errors.Is(err, store.ErrGap) {
+			t.Errorf("got %v, want that the term cannot go on", err)
+		}
+		nodes[0].ledger.Head = head{At: point{4, 6}}
+		if err := readAll(within(t), s, l); err != nil {
+			t.Errorf("got %v where what was found first is there", err)
+		}
+	})
+}
