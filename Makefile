@@ -13,7 +13,7 @@ LINTER := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak redlock-long table sim wirefaults histories
+.PHONY: help setup modules test lint fmt tidy cross fuzz-seeds fuzz mutants cover demo bench bench-peers soak redlock-long table sim wirefaults histories redlock-sim
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +116,12 @@ sim: ## ten virtual minutes of random faults for each of SEEDS (200) seeds from 
 
 wirefaults: ## the same over a client's connections that break, for SEEDS (200) seeds from FIRST (1)
 	@go test ./internal/wirefaults -v -count=1 -wire.first $(FIRST) -wire.seeds $(SEEDS) -timeout 24h
+
+GRANTS ?= 1000000
+
+redlock-sim: ## GRANTS (1000000) leases over model nodes that fail, and SEEDS (200) seeds with a ledger and with schedulers from FIRST (1)
+	@go test ./store/redlock -v -count=1 -run '^TestE3TokensGrowOverManyGrants$$' -sim.grants $(GRANTS) -timeout 24h
+	@go test ./store/redlock -v -count=1 -run '^TestSimulation' -sim.first $(FIRST) -sim.seeds $(SEEDS) -sim.for 10m -timeout 24h
 
 histories: setup ## recorded histories of a real Redis under faults, judged by a model, for SEEDS (200) seeds
 	@go test ./internal/histories -run Fenced -seeds $(SEEDS) -for 20s -parallel 12 -timeout 6h

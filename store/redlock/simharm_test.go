@@ -113,10 +113,20 @@ func (s *simScene) replace() {
 	})
 }
 
-// suspect are the nodes that may lack something.
+// suspect tells whether a node may lack something: a lease, a session, or records, also where it has never had any.
+func (n *simNode) suspect() bool {
+	if n.plan.commits > 0 {
+		if g := n.data.groups[simGroup]; g == nil || g.marker != n.run() {
+			return true
+		}
+	}
+	return time.Since(n.restarted) < n.plan.doubt
+}
+
+// suspect counts the nodes that may lack something.
 func (s *simScene) suspect() (count int) {
 	for _, n := range s.nodes {
-		if n.suspects || time.Since(n.restarted) < s.plan.doubt {
+		if n.suspect() {
 			count++
 		}
 	}
@@ -125,7 +135,7 @@ func (s *simScene) suspect() (count int) {
 
 // restart ends a server's process and starts another one a while later.
 func (s *simScene) restart(n *simNode, how string, long time.Duration) {
-	may := n.suspects || time.Since(n.restarted) < s.plan.doubt || s.suspect() < (len(s.nodes)-1)/2
+	may := n.suspect() && s.suspect() <= (len(s.nodes)-1)/2 || s.suspect() < (len(s.nodes)-1)/2
 	if n.down || !n.durable && !may {
 		return
 	}
@@ -144,7 +154,6 @@ func (s *simScene) restart(n *simNode, how string, long time.Duration) {
 		n.data = n.before[s.bus.rand.IntN(len(n.before))]
 		n.before = nil
 	}
-	n.suspects = !n.durable && s.plan.commits > 0
 	n.restarted = time.Now().Add(long)
 	s.bus.after(long, func() {
 		n.down, n.born = false, n.now()

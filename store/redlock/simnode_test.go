@@ -30,7 +30,6 @@ type simNode struct {
 	down      bool
 	hung      time.Time // until then
 	restarted time.Time
-	suspects  bool // its data may lack something, and no leader has put that right
 	watchers  []*simWatcher
 }
 
@@ -401,7 +400,6 @@ func (n *simNode) install(l store.Lease, transfer string, to head) written {
 		n.writing()
 		delete(n.data.staged, l.Group+" "+transfer)
 		g.buckets, g.ledger, g.head, g.marker = s.buckets, true, to, n.run()
-		n.suspects = false
 	}
 	return written{n.report(g, &l), effect}
 }
@@ -415,7 +413,6 @@ func (n *simNode) vouch(name string) report {
 	g := n.group(name)
 	n.writing()
 	g.ledger, g.marker = true, n.run()
-	n.suspects = false
 	return n.report(g, nil)
 }
 
