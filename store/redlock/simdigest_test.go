@@ -3,6 +3,7 @@ package redlock
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,13 +36,14 @@ func simDigest(v any) string {
 	case simBucketList:
 		return strconv.Itoa(len(v.names)) + " buckets, " + simHead(v.report)
 	case page:
-		text := strconv.Itoa(len(v.Keys)) + " keys"
+		var text strings.Builder
+		text.WriteString(strconv.Itoa(len(v.Keys)) + " keys")
 		for i, value := range v.Values {
 			if i < 3 {
-				text += " " + string(value)
+				text.WriteString(" " + string(value))
 			}
 		}
-		return text + ", " + simHead(v.report)
+		return text.String() + ", " + simHead(v.report)
 	case bool:
 		return strconv.FormatBool(v)
 	case identity:

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -211,11 +212,11 @@ func (j *simJudge) descends(id, from int) bool {
 }
 
 func (j *simJudge) path(id int) string {
-	text := ""
+	var text strings.Builder
 	for n := 0; id > 0 && n < 6; id, n = j.states[id].parent, n+1 {
-		text += fmt.Sprintf(" < state %d (token %d, commit %d)", id, j.states[id].token, j.states[id].number)
+		text.WriteString(fmt.Sprintf(" < state %d (token %d, commit %d)", id, j.states[id].token, j.states[id].number))
 	}
-	return text
+	return text.String()
 }
 
 // read judges what a leader has read of a bucket while its term lasted, and returns the state that it is in. A leader that
