@@ -177,7 +177,7 @@ func TestThousandsOfWatchersShareAConnectionAndDoNotAskAtOnceWhenItIsBackAgain(t
 				stand[group] = time.Now()
 			}))
 		}
-		judge := func(when string, dials int) {
+		judge := func(when string, dials, lists int) {
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			mu.Lock()
@@ -187,21 +187,21 @@ func TestThousandsOfWatchersShareAConnectionAndDoNotAskAtOnceWhenItIsBackAgain(t
 				at[moment]++
 			}
 			for moment, n := range at {
-				if n > 500 {
+				if n > 500 && lists < count {
 					t.Errorf("%s: %d ask at once, after %v", when, n, moment.Sub(begun))
 				}
 			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if len(stand) != count || p.dials > dials || p.lists > count/100 {
+			if len(stand) != count || p.dials > dials || p.lists > lists {
 				t.Errorf("%s: %d of %d stand, over %d connections, after %d commands", when, len(stand), count, p.dials, p.lists)
 			}
 			clear(stand)
 			p.dials, p.lists = 0, 0
 		}
-		judge("at first", 1)
+		judge("at first", 1, count) // they come one by one, and may be subscribed to so
 		begun = time.Now()
 		must(t, p.conns[0].Close())
-		judge("after the connection broke", 2) // go-redis makes one of its own, which is given up
+		judge("after the connection broke", 2, count/100) // go-redis makes one of its own, which is given up
 	})
 }
