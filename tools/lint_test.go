@@ -19,7 +19,7 @@ const module = "github.com/go-singleton/singleton"
 var packages = map[string]string{
 	"store/a.go":              "fmt /internal/world!",
 	"store/redisstore/a.go":   "fmt /store",
-	"store/memstore/a.go":     "/store /internal/world /election!",
+	"store/memstore/a.go":     "/store /internal/world /schedule!",
 	"store/storetest/a.go":    "testing /store /store/memstore!",
 	"schedule/a.go":           "time /store!",
 	"internal/world/a.go":     "time",
