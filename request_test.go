@@ -85,6 +85,9 @@ func TestThousandTriggersAreAccountedFor(t *testing.T) {
 			f := strings.Fields(line)
 			counts[f[1]+" "+f[2]]++
 			answers[f[0]] = f[2]
+			if f[2] == "lost" {
+				t.Error(line)
+			}
 			if f[2] == "refused" && !strings.Contains(line, "overlap: run skip@") {
 				t.Errorf("no reason: %s", line)
 			}

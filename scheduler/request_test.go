@@ -326,6 +326,38 @@ func TestRequestsThatGetLost(t *testing.T) {
 	})
 }
 
+// TestRequestsOnTheirWayAreNotLost: a request leaves each place just before it is looked for there, and its waiter has read
+// the answers a little earlier.
+func TestRequestsOnTheirWayAreNotLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *cluster) {
+		end := make(chan struct{})
+		c.start("r1", nil, Job{Name: "a", Spec: "@yearly", Do: func(context.Context, Run) error { <-end; return nil }})
+		pass(5 * time.Second)
+		var looked, ended bool
+		c.script.follow(func(call call) fate {
+			switch reads := call.op == "read"; {
+			case reads && call.replica == "r1" && call.about == store.InboxBucket && !looked:
+				return fate{err: errReset}
+			case reads && call.replica == "ann" && call.about == store.InboxBucket:
+				looked = true
+				return fate{request: 3 * time.Second}
+			case reads && call.replica == "ann" && call.about == bucketRun:
+				if !ended {
+					ended = true
+					close(end)
+				}
+				return fate{request: 3 * time.Second}
+			}
+			return fate{}
+		})
+		ann := c.asker("ann")
+		ann.want(ann.trigger("a"), "succeeded")
+		if !looked || !ended {
+			t.Errorf("looked for in the inbox: %v, among the runs: %v; that is not what this test is about", looked, ended)
+		}
+	})
+}
+
 func TestRequestsNeedALeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		ann := c.asker("ann")

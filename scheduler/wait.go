@@ -38,8 +38,8 @@ type waiting struct {
 	end        bool      // of the run of a trigger
 	leaderless time.Time // since when nobody leads; zero while somebody does
 	patience   time.Duration
-	searched   time.Time
-	missed     bool // it was not there at the last search
+	accepted   bool      // its run was open when the answers were read last
+	searched   time.Time // when the request itself was looked for last
 }
 
 func (r *Request) follow(ctx context.Context, end bool) (Entry, error) {
@@ -60,14 +60,25 @@ func (r *Request) follow(ctx context.Context, end bool) (Entry, error) {
 
 // look asks the store once; over reports that there is nothing more to wait for. What the store does not say now it may
 // say later.
+//
+// A request goes from the inbox to the open runs, and from there to the answers, each time in one step. So it is lost when
+// it is not found where it was, and the answers, read after that, say no more of it than before.
 func (w *waiting) look(ctx context.Context) (e Entry, over bool, err error) {
 	i := w.inspector
-	answers, err := i.answers(ctx)
+	gone, was := false, w.accepted
+	if time.Since(w.searched) >= searches {
+		there, err := w.search(ctx)
+		if err != nil {
+			return e, false, err
+		}
+		gone, w.searched = !there, time.Now()
+	}
+	answers, err := i.answers(ctx, gone)
 	if err != nil {
 		return e, errors.Is(err, store.ErrPermanent), err
 	}
-	accepted := false
-	if value, known := answers[w.ID]; known {
+	value, known := answers[w.ID]
+	if known {
 		rec, err := decodeSeen(value)
 		if err != nil {
 			return e, true, fmt.Errorf("%w: that of %s cannot be read: %w", ErrNoAnswer, w.ID, err)
@@ -76,23 +87,14 @@ func (w *waiting) look(ctx context.Context) (e Entry, over bool, err error) {
 		if rec.final() || !w.end {
 			return e, true, err
 		}
-		accepted = true
+	}
+	w.accepted = known
+	if gone && known == was {
+		return e, true, fmt.Errorf("%w: %s is unknown, or the store has lost it", ErrNoAnswer, w.ID)
 	}
 	if err := w.lead(ctx); err != nil {
 		return e, true, err
 	}
-	if time.Since(w.searched) < searches {
-		return e, false, nil
-	}
-	there, err := w.search(ctx, accepted)
-	if err != nil {
-		return e, false, err
-	}
-	w.searched = time.Now()
-	if !there && w.missed { // once is no proof: it may have been on its way from one place to the next
-		return e, true, fmt.Errorf("%w: %s is unknown, or the store has lost it", ErrNoAnswer, w.ID)
-	}
-	w.missed = !there
 	return e, false, nil
 }
 
@@ -121,10 +123,10 @@ func (w *waiting) lead(ctx context.Context) error {
 }
 
 // search reports whether the request lies in the inbox, or its run is open. One that was accepted is not in the inbox.
-func (w *waiting) search(ctx context.Context, accepted bool) (bool, error) {
+func (w *waiting) search(ctx context.Context) (bool, error) {
 	i := w.inspector
 	bucket := store.InboxBucket
-	if accepted {
+	if w.accepted {
 		bucket = bucketRun
 	}
 	for r, err := range i.store.Read(ctx, i.group, nil, bucket) {
@@ -150,23 +152,33 @@ type flight struct {
 	err     error
 }
 
-// answers returns what became of the messages of the last hour, by their IDs.
-func (i *Inspector) answers(ctx context.Context) (map[string][]byte, error) {
-	i.lookout.mu.Lock()
-	f, mine := i.lookout.flight, false
-	if f == nil {
-		f, mine = &flight{done: make(chan struct{})}, true
-		i.lookout.flight = f
-	}
-	i.lookout.mu.Unlock()
-	if !mine {
+// answers returns what became of the messages of the last hour, by their IDs. One look may have begun before the call,
+// unless the answers are to be fresh.
+func (i *Inspector) answers(ctx context.Context, fresh bool) (map[string][]byte, error) {
+	for {
+		i.lookout.mu.Lock()
+		f := i.lookout.flight
+		if f == nil {
+			f = &flight{done: make(chan struct{})}
+			i.lookout.flight = f
+			i.lookout.mu.Unlock()
+			return i.fly(ctx, f)
+		}
+		i.lookout.mu.Unlock()
 		select {
 		case <-f.done:
-			return f.answers, f.err
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
+		if !fresh {
+			return f.answers, f.err
+		}
+		fresh = false // the next one begins now
 	}
+}
+
+// fly reads the answers for all who wait for them.
+func (i *Inspector) fly(ctx context.Context, f *flight) (map[string][]byte, error) {
 	f.answers = make(map[string][]byte)
 	for r, err := range i.store.Read(ctx, i.group, nil, bucketSeen) {
 		if err != nil {

@@ -157,6 +157,13 @@ var requestMutants = []mutant{
 		killer: test("./scheduler", "TestResignByRequest"),
 	},
 	{
+		name: "request-on-its-way-is-lost", rule: "a request is lost when the answers, read after it was looked for in vain, do not know it",
+		file:   "scheduler/wait.go",
+		old:    "if gone && known == was {",
+		new:    "if gone && (known == was || known) {",
+		killer: test("./scheduler", "TestRequestsOnTheirWayAreNotLost"),
+	},
+	{
 		name: "waits-for-ever", rule: "who waits for an answer is told when nobody leads",
 		file:   "scheduler/wait.go",
 		old:    "case time.Since(w.leaderless) < w.patience:",
