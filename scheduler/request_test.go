@@ -331,7 +331,14 @@ func TestRequestsThatGetLost(t *testing.T) {
 func TestRequestsOnTheirWayAreNotLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *cluster) {
 		end := make(chan struct{})
-		c.start("r1", nil, Job{Name: "a", Spec: "@yearly", Do: func(context.Context, Run) error { <-end; return nil }})
+		c.start("r1", nil, Job{Name: "a", Spec: "@yearly", Do: func(ctx context.Context, _ Run) error {
+			select {
+			case <-end:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}})
 		pass(5 * time.Second)
 		var looked, ended bool
 		c.script.follow(func(call call) fate {
