@@ -68,9 +68,9 @@ func (c *client) lead(limit time.Duration) {
 	switch n := c.random.IntN(100); {
 	case n < 50:
 		o = c.commit(limit)
-	case n < 55: // against the rules: without an answer to the one before
+	case n < 55 && !(c.dim && c.open): // against the rules: without an answer to the one before
 		o = c.commitNumber(c.number+2, c.draw(), limit)
-	case n < 58 && c.number > 0: // delivered again, much later
+	case n < 58 && c.number > 0 && !c.dim: // delivered again, much later
 		o = c.commitNumber(c.number, c.draw(), limit)
 	case n < 75:
 		o = c.renew(limit)

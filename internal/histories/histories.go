@@ -18,7 +18,7 @@ type Backend struct {
 	Addrs  []string
 	Faults []Fault       // of the servers
 	Lag    time.Duration // for which the servers may keep a lease that is over
-	Dim    bool          // who does not hold the lease may be shown a moment that never was
+	Dim    bool          // who does not hold the lease, or breaks the rules, may be told of a moment that never was
 	Early  bool          // a lease may end before its time
 	Slow   bool          // leases are all of the same length, and long: faults and patience are a quarter of what they are elsewhere
 

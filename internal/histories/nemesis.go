@@ -3,8 +3,11 @@ package histories
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/go-singleton/singleton/internal/netproxy"
 )
 
 // nemesis breaks what a client needs, one fault after another, until ctx ends; then all is well again.
@@ -28,29 +31,37 @@ func (n *nemesis) haunt(ctx context.Context, c *client) {
 		defer p.Replies.Pass()
 	}
 	for pause(ctx, n.between(20, 150)) {
-		proxy := c.proxies[n.random.IntN(len(c.proxies))]
-		flow := proxy.Requests
-		if n.random.IntN(2) == 0 {
-			flow = proxy.Replies
+		some := slices.Clone(c.proxies) // the client's way to one server, or to several
+		n.random.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+		some = some[:1+n.random.IntN(len(some))]
+		replies := n.random.IntN(2) == 0
+		each := func(do func(*netproxy.Proxy, *netproxy.Flow)) {
+			for _, p := range some {
+				if replies {
+					do(p, p.Replies)
+				} else {
+					do(p, p.Requests)
+				}
+			}
 		}
 		switch n.random.IntN(10) {
 		case 0:
-			flow.Drop()
+			each(func(_ *netproxy.Proxy, f *netproxy.Flow) { f.Drop() })
 		case 1:
-			flow.Delay(n.between(1, 30))
+			each(func(_ *netproxy.Proxy, f *netproxy.Flow) { f.Delay(n.between(1, 30)) })
 		case 2, 3: // its bytes come after those of later connections, and of others
-			flow.Hold()
+			each(func(_ *netproxy.Proxy, f *netproxy.Flow) { f.Hold() })
 		case 4:
-			flow.CutAfter(n.random.IntN(200))
+			each(func(_ *netproxy.Proxy, f *netproxy.Flow) { f.CutAfter(n.random.IntN(200)) })
 		case 5:
-			flow.Reset()
+			each(func(_ *netproxy.Proxy, f *netproxy.Flow) { f.Reset() })
 		case 6:
-			proxy.Cut()
+			each(func(p *netproxy.Proxy, _ *netproxy.Flow) { p.Cut() })
 		default:
 			c.stand(n.between(50, 250) * (c.ttl / n.pace))
 		}
 		pause(ctx, n.between(10, 180))
-		flow.Pass()
+		each(func(_ *netproxy.Proxy, f *netproxy.Flow) { f.Pass() })
 	}
 }
 

@@ -22,7 +22,7 @@ func TestFencedHistoriesOfNodesAreLinearizable(t *testing.T) {
 	for name, clocks := range map[string]bool{"sound clocks": false, "clocks that jump": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			Judge(t, *first, (*seeds+1)/2, *length, onNodes(clocks), 600*time.Millisecond)
+			Judge(t, *first, (*seeds+1)/2, *length, onNodes(clocks), 300*time.Millisecond)
 		})
 	}
 }
