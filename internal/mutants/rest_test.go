@@ -142,8 +142,8 @@ var childMutants = []mutant{
 	{
 		name: "run-waits-for-its-grace", rule: "the loss of a lease waits for no grace",
 		file:   "internal/cli/service.go",
-		old:    "if !stops(cause) {",
-		new:    "if !stops(cause) && s.exitOnLoss {",
+		old:    "if !stops(cause) && !errors.Is(cause, election.ErrResigned) {",
+		new:    "if !stops(cause) && !errors.Is(cause, election.ErrResigned) && s.exitOnLoss {",
 		killer: test("./internal/cli", "TestB71RunKillsInTime"),
 	},
 	{
