@@ -34,7 +34,7 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 	c.TTL, c.Session = c.TTL.Truncate(time.Millisecond), c.Session.Truncate(time.Millisecond)
 	longest := s.remember(group, c.TTL, c.Session)
 	for rest := minRest; ; rest = min(2*rest, maxRest) {
-		l, err := s.try(ctx, group, c, longest.lease)
+		l, err := s.try(ctx, group, c, longest)
 		if !errors.Is(err, errSplit) {
 			return l, err
 		}
@@ -51,17 +51,18 @@ type campaign struct {
 	group   string
 	claim   claim
 	began   time.Time
-	longest time.Duration
+	longest lasting
 
 	granted []vote[claimed] // by nodes whose vote counts or not
 	voters  count           // those whose vote counts
 	held    []holder
-	ended   []*link
-	repeats bool // a node knows the lease already, with a token: somebody may rely on it
+	ended   []*link // that do not know the session
+	gone    int     // of these, those that cannot have forgotten it
+	repeats bool    // a node knows the lease already, with a token: somebody may rely on it
 }
 
 // try asks all nodes once.
-func (s *Store) try(ctx context.Context, group string, c store.Candidate, longest time.Duration) (store.Lease, error) {
+func (s *Store) try(ctx context.Context, group string, c store.Candidate, longest lasting) (store.Lease, error) {
 	p := &campaign{
 		Store: s, group: group, claim: claim{Candidate: c, Attempt: tag(ctx)}, began: time.Now(),
 		longest: longest, voters: count{s: s},
@@ -74,7 +75,12 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		if err != nil {
 			p.withdraw(ctx, "")
 			if errors.As(err, new(*store.HeldError)) {
-				p.reviveSession(ctx)
+				p.reviveSession(ctx, p.ended)
+				finish(ctx, s, answers, func(v vote[claimed]) {
+					if v.err == nil && v.value.Outcome == claimEnded {
+						p.reviveSession(ctx, []*link{v.link})
+					}
+				})
 			}
 			return store.Lease{}, err
 		}
@@ -91,6 +97,7 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		p.withdraw(ctx, tag(ctx))
 		return store.Lease{}, err
 	}
+	s.promise(group, c.ID, p.began.Add(c.TTL), true)
 	s.lead(l, c.Info, p.began)
 	return l, nil
 }
@@ -105,7 +112,11 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 		return true, store.ErrLost
 	case v.value.Outcome == claimEnded:
 		p.voters.excuse(v.link, "does not know the session")
-		if p.ended = append(p.ended, v.link); len(p.ended) > len(p.links)-p.quorum {
+		p.ended = append(p.ended, v.link)
+		if barred(v.value.stamp, v.durable, p.longest.session) == "" {
+			p.gone++
+		}
+		if p.gone > len(p.links)-p.quorum {
 			return true, store.ErrEnded
 		}
 	case v.value.Outcome == claimHeld:
@@ -117,7 +128,7 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	default:
 		p.granted = append(p.granted, v)
 		p.repeats = p.repeats || v.value.Token > 0
-		if why := barred(v.value.stamp, v.durable, p.longest); why != "" {
+		if why := barred(v.value.stamp, v.durable, p.longest.lease); why != "" {
 			p.voters.excuse(v.link, why)
 			break
 		}
@@ -126,12 +137,21 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 		}
 	}
 	_, holding := most(p.held)
-	return p.voters.reached() || p.voters.blocked() && holding+out < p.quorum, nil
+	hopeless := p.voters.blocked() && holding+out < p.quorum
+	return p.voters.reached() || hopeless && len(p.ended) == 0, nil // whether the session lives, only all answers tell
 }
 
 // failed says why phase 1 has not got a majority.
 func (p *campaign) failed(ctx context.Context) error {
 	err := p.voters.short(ctx, "acquire")
+	known := len(p.held) + len(p.granted)
+	switch {
+	case len(p.ended) == 0 || known >= p.quorum || known+len(p.ended) < p.quorum:
+	case p.lives(p.group, p.claim.ID):
+		p.startSession(ctx, p.ended)
+	default: // each try would lengthen it where it is known, and it could never again do what it is for
+		return fmt.Errorf("%w: %w", store.ErrEnded, err)
+	}
 	if len(p.held) > 0 && len(p.held)+len(p.voters.links) >= p.quorum && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", errSplit, err)
 	}
@@ -251,12 +271,16 @@ func (p *campaign) withdraw(ctx context.Context, event string) {
 	})
 }
 
-// reviveSession starts the session on nodes that have forgotten it, when a majority has just lengthened it.
-func (p *campaign) reviveSession(ctx context.Context) {
-	if len(p.ended) == 0 || len(p.held)+len(p.granted) < p.quorum {
-		return
+// reviveSession starts the session on nodes that do not know it, when a majority has just lengthened it.
+func (p *campaign) reviveSession(ctx context.Context, to []*link) {
+	if len(to) > 0 && len(p.held)+len(p.granted) >= p.quorum {
+		p.startSession(ctx, to)
 	}
-	ask(ctx, p.Store, query{group: p.group, changes: true, to: p.ended}, func(ctx context.Context, n node) (plain, error) {
+}
+
+// startSession starts the session, in the background.
+func (p *campaign) startSession(ctx context.Context, to []*link) {
+	ask(ctx, p.Store, query{group: p.group, changes: true, to: to}, func(ctx context.Context, n node) (plain, error) {
 		_, _, err := n.join(ctx, p.group, p.claim.Replica, p.claim.Session, true)
 		return plain{}, err
 	})

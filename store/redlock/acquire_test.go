@@ -44,6 +44,9 @@ func TestAcquireByWhatNodesAnswer(t *testing.T) {
 		{"one says that the nonce was released", []claimed{lost, grant, never}, "lost", true},
 		{"a minority of five is held", []claimed{b, grant, grant, b, grant}, "nil", false},
 		{"two of five are held, one is silent", []claimed{b, grant, grant, b, never}, "unknown", true},
+		{"one of three that answer of five knows the session", []claimed{ended, never, ended, b, never}, "ended", true},
+		{"two of three that answer of five know the session", []claimed{never, never, b, grant, ended}, "ended", true},
+		{"two of five know no session, and no majority answers", []claimed{ended, ended, never, never, never}, "unknown", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -42,6 +42,10 @@
 // When a node comes back, the leader's next renewal gives it the lease again, and then the whole state; commits go on
 // meanwhile. It counts from then on.
 //
+// A replica's next call gives a node its session again that does not know it, where a majority knows it or has promised it for
+// longer than now. Where neither is so, and a majority answers, the session has ended: the replica goes on with another one.
+// A node that has restarted and may have forgotten a session has no say in whether it has ended.
+//
 // A node that has lost everything must not come back within one lease if it says that it loses nothing (appendfsync always): it
 // would be believed. Restart such a one after a lease at the earliest.
 //

@@ -52,6 +52,7 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 		}
 		switch spare := len(s.links) - s.quorum; {
 		case done.reached():
+			s.promise(l.Group, l.Replica, began.Add(l.TTL), true)
 			s.mend(ctx, l, began, heard, answers)
 			return store.Grant{TTL: l.TTL, Time: median(clocks)}, nil
 		case lost > spare:

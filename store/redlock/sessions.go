@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -20,7 +21,7 @@ func (s *Store) Join(ctx context.Context, group string, r store.Replica, ttl tim
 	}
 	defer end()
 	ttl = ttl.Truncate(time.Millisecond)
-	s.remember(group, 0, ttl)
+	longest, began := s.remember(group, 0, ttl), time.Now()
 	join := func(to []*link, start bool) *votes[joined] {
 		return ask(ctx, s, query{group: group, changes: true, to: to}, func(ctx context.Context, n node) (joined, error) {
 			left, from, err := n.join(ctx, group, r, ttl, start)
@@ -31,6 +32,7 @@ func (s *Store) Join(ctx context.Context, group string, r store.Replica, ttl tim
 	done := count{s: s}
 	var left []time.Duration
 	var ended []*link
+	gone := 0
 	for v := range answers.all(ctx) {
 		switch {
 		case v.err != nil:
@@ -38,6 +40,9 @@ func (s *Store) Join(ctx context.Context, group string, r store.Replica, ttl tim
 		case v.value.left == 0:
 			done.excuse(v.link, "does not know the session")
 			ended = append(ended, v.link)
+			if barred(v.value.stamp, v.durable, longest.session) == "" {
+				gone++
+			}
 		default:
 			if err := done.add(v.link, v.value.Run); err != nil {
 				return 0, err
@@ -53,13 +58,46 @@ func (s *Store) Join(ctx context.Context, group string, r store.Replica, ttl tim
 					join([]*link{v.link}, true)
 				}
 			})
-			return last(left, s.quorum), nil
+			granted := last(left, s.quorum)
+			s.promise(group, r.ID, began.Add(min(granted, ttl)), false)
+			return granted, nil
 		}
-		if len(ended) > len(s.links)-s.quorum {
+		if gone > len(s.links)-s.quorum {
 			return 0, store.ErrEnded
 		}
 	}
-	return 0, done.short(ctx, "join")
+	err = done.short(ctx, "join")
+	switch {
+	case len(ended) == 0:
+	case s.lives(group, r.ID):
+		join(ended, true)
+	case len(ended) > len(s.links)-s.quorum:
+		err = fmt.Errorf("%w: %w", store.ErrEnded, err)
+	}
+	return 0, err
+}
+
+// promise notes until when a majority keeps a session, as the caller has been told; a lease sets it, also earlier.
+func (s *Store) promise(group, replica string, until time.Time, lease bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, now := s.promised[group], time.Now()
+	if of == nil {
+		of = map[string]time.Time{}
+		s.promised[group] = of
+	}
+	maps.DeleteFunc(of, func(_ string, end time.Time) bool { return !now.Before(end) })
+	if lease || until.After(of[replica]) {
+		of[replica] = until
+	}
+}
+
+// lives tells whether a majority has promised to keep a session until later than now: wherever it is missing, it may be
+// started again, because nobody can have been told that it has ended.
+func (s *Store) lives(group, replica string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Before(s.promised[group][replica])
 }
 
 // joined is the answer to a join.
@@ -81,6 +119,9 @@ func (s *Store) Leave(ctx context.Context, group, replicaID string) error {
 		return err
 	}
 	defer end()
+	s.mu.Lock()
+	delete(s.promised[group], replicaID)
+	s.mu.Unlock()
 	return s.most(ctx, "leave", group, func(ctx context.Context, n node) error { return n.leave(ctx, group, replicaID) })
 }
 

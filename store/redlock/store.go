@@ -30,11 +30,12 @@ type Store struct {
 
 	entering sync.Mutex // held while places in lines are taken: no I/O
 
-	mu      sync.Mutex
-	closed  bool
-	terms   map[string]*term   // by group: the last that was granted to this store
-	longest map[string]lasting // by group: what was asked for
-	twins   error              // two addresses lead to one server; nil as far as is known
+	mu       sync.Mutex
+	closed   bool
+	terms    map[string]*term                // by group: the last that was granted to this store
+	longest  map[string]lasting              // by group: what was asked for
+	promised map[string]map[string]time.Time // by group and replica: until when its session was granted
+	twins    error                           // two addresses lead to one server; nil as far as is known
 }
 
 var _ store.Store = (*Store)(nil)
@@ -43,7 +44,7 @@ var _ store.Store = (*Store)(nil)
 func fromNodes(nodes []node, cfg Config) *Store {
 	s := &Store{
 		quorum: len(nodes)/2 + 1, log: cfg.Logger,
-		terms: map[string]*term{}, longest: map[string]lasting{},
+		terms: map[string]*term{}, longest: map[string]lasting{}, promised: map[string]map[string]time.Time{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
