@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/world"
@@ -59,6 +60,8 @@ type campaign struct {
 	ended   []*link // that do not know the session
 	gone    int     // of these, those that cannot have forgotten it
 	repeats bool    // a node knows the lease already, with a token: somebody may rely on it
+
+	won atomic.Bool // it has the lease
 }
 
 // try asks all nodes once.
@@ -99,7 +102,18 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 	}
 	s.promise(group, c.ID, p.began.Add(c.TTL), true)
 	s.lead(l, c.Info, p.began)
+	p.won.Store(true)
+	p.even(ctx, l, nil)
 	return l, nil
+}
+
+// even has the session end with the lease, also earlier, now that a majority has granted it: an attempt that comes to
+// nothing must not shorten a session that runs live on.
+func (p *campaign) even(ctx context.Context, l store.Lease, to []*link) {
+	l.TTL = p.claim.TTL
+	ask(ctx, p.Store, query{group: p.group, changes: true, to: to}, func(ctx context.Context, n node) (renewed, error) {
+		return n.renew(ctx, l)
+	})
 }
 
 // hear takes an answer of phase 1. It is over when a majority has granted the lease, or cannot any more; an error is what
@@ -190,6 +204,9 @@ func (p *campaign) settle(ctx context.Context, first *votes[claimed]) (store.Lea
 	finish(ctx, p.Store, first, func(v vote[claimed]) { // a node that grants late gets the token, too
 		if v.err == nil && v.value.Outcome == claimGranted {
 			settle(ctx, []*link{v.link})
+			if p.won.Load() { // else it is still asked with the others, after this
+				p.even(ctx, l, []*link{v.link})
+			}
 		}
 	})
 	settled := count{s: p.Store}

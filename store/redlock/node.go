@@ -47,8 +47,7 @@ type node interface {
 
 	// settle gives the lease its token (phase 2). It is refused (false) unless the lease is held by this replica and nonce
 	// through this attempt, and the counter is below token, or is token and the lease has that token already. Then token
-	// becomes the lease's and the counter. The lease's end stays, and becomes that of the session, where it is alive, also
-	// earlier.
+	// becomes the lease's and the counter. The ends of lease and session stay.
 	settle(ctx context.Context, l store.Lease, attempt string) (settled bool, s stamp, err error)
 
 	// renew sets the ends of the lease and of the replica's session to l.TTL from now: renewDone. renewLost when the lease

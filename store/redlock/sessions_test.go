@@ -85,3 +85,34 @@ func TestANodeThatAnswersLateIsGivenTheSessionToo(t *testing.T) {
 		}
 	})
 }
+
+// Only a grant shortens a session: an attempt whose token too few nodes take leaves it as it is.
+func TestAnAttemptThatFailsShortensNoSession(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		nodes, s := stubs(t, 3, Config{})
+		nodes[0].settled, nodes[1].settled = false, false
+		if _, err := s.Acquire(within(t), "g", candidate("a")); err == nil {
+			t.Fatal("it was granted")
+		}
+		synctest.Wait()
+		for i, n := range nodes {
+			if n.times("renew") != 0 {
+				t.Errorf("node %d was asked to set the session's end", i)
+			}
+		}
+		for _, n := range nodes {
+			n.settled = true
+		}
+		nodes[2].hold = 100 * time.Millisecond // it grants late, and ends the session with the lease all the same
+		if _, err := s.Acquire(within(t), "g", candidate("a")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for i, n := range nodes {
+			if n.times("renew") == 0 {
+				t.Errorf("node %d was not told that the session ends with the lease", i)
+			}
+		}
+	})
+}

@@ -228,9 +228,6 @@ func (n *simNode) settle(l store.Lease, attempt string) bool {
 	}
 	n.writing()
 	g.lease.token, g.counter = l.Token, l.Token
-	if _, alive := g.sessions[l.Replica]; alive {
-		g.setSession(l.Replica, nil, g.lease.end)
-	}
 	return true
 }
 

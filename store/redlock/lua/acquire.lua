@@ -27,6 +27,6 @@ token = token or '0'
 hold(token, replica, nonce, attempt, till)
 mark(ttl)
 keep_votes(ttl)
--- This node alone grants nothing: a session that lasts longer is cut when the lease gets its token.
+-- This node alone grants nothing: a session that lasts longer is cut when a majority has, by the first renewal.
 set_session(sessions, info, replica, math.max(living or 0, till), about, ms)
 return answer('granted', us, token, redis.call('HGET', votes, 'counter') or '0')

@@ -16,12 +16,7 @@ end
 if counter > wanted or counter == wanted and token ~= ARGV[4] then
   return answer('refused', us)
 end
-local ms = math.floor(us / 1000)
-local till = ms + redis.call('PTTL', lease)
-hold(ARGV[4], replica, nonce, attempt, till)
-if session_end(sessions, replica, ms) then
-  set_session(sessions, info, replica, till, '', ms) -- to the instant at which the lease ends, also earlier
-end
+hold(ARGV[4], replica, nonce, attempt, math.floor(us / 1000) + redis.call('PTTL', lease))
 redis.call('HSET', votes, 'counter', ARGV[4])
 redis.call('PEXPIRE', votes, FENCE_MS + redis.call('PTTL', lease))
 return answer('ok', us)
