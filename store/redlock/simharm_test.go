@@ -13,7 +13,6 @@ var (
 	simNodeHarms   = []string{"hang", "restart", "restart"}
 	simDataHarms   = []string{"restart empty", "restart truncated"}
 	simClockHarms  = []string{"clock rate", "clock step", "clock back"}
-	simWildHarms   = []string{"clock leap"}
 )
 
 // nemesis does some harm, and comes again.

@@ -306,13 +306,6 @@ func (j *simJudge) ended(replica string, since time.Time) {
 	delete(j.sessions, replica)
 }
 
-// leaves says that a session may be ended.
-func (j *simJudge) leaves(replica string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.sessions, replica)
-}
-
 // replicas judges who is said to live.
 func (j *simJudge) replicas(who string, since time.Time, all []store.Replica) {
 	j.mu.Lock()
