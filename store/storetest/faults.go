@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/go-singleton/singleton/store"
@@ -222,8 +224,12 @@ var moreFaultRules = []rule{
 	}},
 	{name: "B18 B49 random faults on every call: tokens and positions grow, and what was answered holds", check: func(e *env) {
 		for seed := range uint64(20) {
-			e.Logf("seed %d", seed)
-			newModel(e, fmt.Sprintf("group-%d", seed), seed).run(150)
+			e.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), patience) // each is as much as another rule
+				defer cancel()
+				one := &env{T: t, ctx: ctx, s: e.s, harness: e.harness}
+				newModel(one, fmt.Sprintf("group-%d", seed), seed).run(150)
+			})
 		}
 	}},
 }
