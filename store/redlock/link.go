@@ -68,12 +68,16 @@ func (t turn) leave() {
 	close(t.mine)
 }
 
-// wait waits for the time of a request.
+// wait waits for the time of a request. Of requests that end at one moment, none goes out because another has just ended:
+// which of their timers is first would be left to chance.
 func (t turn) wait(ctx context.Context) error {
 	if t.before != nil {
 		select {
 		case <-t.before:
 		case <-ctx.Done():
+		}
+		if end, limited := ctx.Deadline(); limited && !time.Now().Before(end) {
+			return context.DeadlineExceeded
 		}
 	}
 	return ctx.Err()

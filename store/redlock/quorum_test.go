@@ -198,16 +198,20 @@ func TestAHungNodeIsAskedNoMoreWhenTooMuchWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		synctest.Wait()
-		if n := s.links[2].waiting; n != maxWaiting {
+		waiting := func() int {
+			synctest.Wait()
+			s.links[2].mu.Lock()
+			defer s.links[2].mu.Unlock()
+			return s.links[2].waiting
+		}
+		if n := waiting(); n != maxWaiting {
 			t.Errorf("%d requests wait for the node", n)
 		}
 		if n := nodes[2].times("post"); n != 1 {
 			t.Errorf("%d requests are under way to it at once", n)
 		}
 		time.Sleep(nodeLimit + time.Second)
-		synctest.Wait()
-		if n := s.links[2].waiting; n != 0 {
+		if n := waiting(); n != 0 {
 			t.Errorf("%d requests wait for the node for ever", n)
 		}
 	})
