@@ -63,6 +63,13 @@ func (d *twins) lease() store.Lease {
 	}
 }
 
+// mine makes a lease that of whoever holds it, often, so that not everything is refused for that alone.
+func (d *twins) mine(l *store.Lease) {
+	if h, err := d.model.leader(d.ctx(), d.group); err == nil && h.Replica != "" && d.rand.IntN(4) > 0 {
+		l.Replica = h.Replica
+	}
+}
+
 func (d *twins) head() head {
 	h := head{At: point{d.token - d.rand.Uint64N(min(d.token, 2)+1), d.rand.Uint64N(3)}}
 	if d.rand.IntN(4) == 0 {
@@ -99,6 +106,7 @@ func (d *twins) step() {
 	bucket := d.pick("job", "run", "history/x", store.InboxBucket)
 	switch r.IntN(24) {
 	case 0, 1, 2:
+		attempt = d.pick("t1", "t1", "t2")
 		c := claim{Candidate: store.Candidate{Replica: replica, Nonce: l.Nonce, TTL: time.Hour, Session: 2 * time.Hour, Start: r.IntN(3) > 0}, Attempt: attempt}
 		d.both(fmt.Sprint("acquire ", c), func(n node) (any, error) { return n.acquire(d.ctx(), d.group, c) })
 	case 3, 4, 5:
@@ -106,6 +114,8 @@ func (d *twins) step() {
 			d.token++
 			l.Token = d.token
 		}
+		d.mine(&l)
+		attempt = d.pick("t1", "t1", "t2")
 		d.both(fmt.Sprint("settle ", l, attempt), func(n node) (any, error) {
 			ok, s, err := n.settle(d.ctx(), l, attempt)
 			return simSettled{ok, s}, err
@@ -124,9 +134,9 @@ func (d *twins) step() {
 	case 10:
 		d.both("leader", func(n node) (any, error) { return n.leader(d.ctx(), d.group) })
 	case 11:
-		start := r.IntN(2) == 0
-		d.both(fmt.Sprint("join ", replica, start), func(n node) (any, error) {
-			left, s, err := n.join(d.ctx(), d.group, replica, 3*time.Hour, start)
+		start, ttl := r.IntN(2) == 0, time.Duration(1+r.IntN(3))*time.Hour
+		d.both(fmt.Sprint("join ", replica, start, ttl), func(n node) (any, error) {
+			left, s, err := n.join(d.ctx(), d.group, replica, ttl, start)
 			return simJoined{left, s}, err
 		})
 	case 12:
