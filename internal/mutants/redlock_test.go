@@ -68,9 +68,16 @@ var redlockStoreMutants = []mutant{
 	{
 		name: "redlock-withdrawn-from-voters-only", rule: "a failed attempt is taken back everywhere, also where nobody has answered",
 		file:   "store/redlock/acquire.go",
-		old:    "changes: true}, func(ctx context.Context, n node) (plain, error) {\n\t\treturn plain{}, n.withdraw",
-		new:    "changes: true, to: p.voters.links}, func(ctx context.Context, n node) (plain, error) {\n\t\treturn plain{}, n.withdraw",
+		old:    "changes: true}, func(ctx context.Context, n node) (plain, error) {\n\t\tif p.relied",
+		new:    "changes: true, to: p.voters.links}, func(ctx context.Context, n node) (plain, error) {\n\t\tif p.relied",
 		killer: test("./store/redlock", "TestAcquireByWhatNodesAnswer"),
+	},
+	{
+		name: "redlock-not-repaired-in-need", rule: "a server that does not hold the lease is given it also when too few have renewed it",
+		file:   "store/redlock/leases.go",
+		old:    "\t\ts.repair(ctx, l, s.known(l), v)\n\t}\n\treturn store.Grant{}, done.short",
+		new:    "\t\t_ = v\n\t}\n\treturn store.Grant{}, done.short",
+		killer: test("./store/redlock", "TestRenewByWhatNodesAnswer"),
 	},
 	{
 		name: "redlock-repaired-server-counts", rule: "a server that a renewal repairs does not count for it",

@@ -61,7 +61,8 @@ type campaign struct {
 	gone    int     // of these, those that cannot have forgotten it
 	repeats bool    // a node knows the lease already, with a token: somebody may rely on it
 
-	won atomic.Bool // it has the lease
+	relied atomic.Bool // as repeats, but as soon as the node has said so, also when nobody has heard it
+	won    atomic.Bool // it has the lease
 }
 
 // try asks all nodes once.
@@ -71,7 +72,11 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		longest: longest, voters: count{s: s},
 	}
 	answers := ask(ctx, s, query{group: group, changes: true}, func(ctx context.Context, n node) (claimed, error) {
-		return n.acquire(ctx, group, p.claim)
+		got, err := n.acquire(ctx, group, p.claim)
+		if err == nil && got.Outcome == claimGranted && got.Token > 0 {
+			p.relied.Store(true)
+		}
+		return got, err
 	})
 	for v := range answers.all(ctx) {
 		over, err := p.hear(v, answers.left)
@@ -277,13 +282,16 @@ func (p *campaign) token() (uint64, error) {
 }
 
 // withdraw takes back what the campaign has been given, and will be, in the background. A lease that was there before
-// stays: this was a repetition, and somebody may rely on it.
+// stays: this was a repetition, and somebody may rely on it. Each node is asked after it has answered the claim.
 func (p *campaign) withdraw(ctx context.Context, event string) {
 	if p.repeats {
 		return
 	}
 	l := store.Lease{Group: p.group, Replica: p.claim.ID, Nonce: p.claim.Nonce}
 	ask(ctx, p.Store, query{group: p.group, changes: true}, func(ctx context.Context, n node) (plain, error) {
+		if p.relied.Load() {
+			return plain{}, nil
+		}
 		return plain{}, n.withdraw(ctx, l, p.claim.Attempt, event)
 	})
 }

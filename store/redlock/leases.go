@@ -7,8 +7,8 @@ import (
 	"github.com/go-singleton/singleton/store"
 )
 
-// Renew implements store.Leases. Nodes that have lost the lease get it again when a majority has renewed it, and count from
-// the next time on.
+// Renew implements store.Leases. Nodes that do not hold the lease get it, and count from the next time on; also where this
+// time too few have renewed it, since a node may be missing only because another candidate held it when the lease was granted.
 func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 	if err := store.CheckRenewal(l); err != nil {
 		return store.Grant{}, err
@@ -61,7 +61,25 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 			return store.Grant{}, store.ErrEnded
 		}
 	}
+	for _, v := range heard {
+		s.repair(ctx, l, s.known(l), v)
+	}
 	return store.Grant{}, done.short(ctx, "renew")
+}
+
+// repair gives the lease, in the background, to a node that has said that it does not hold it. No other lease can have been
+// granted and ended meanwhile: the node would know a higher token, and refuse.
+func (s *Store) repair(ctx context.Context, l store.Lease, t *term, v vote[renewed]) {
+	if v.err != nil || v.value.Outcome == renewDone {
+		return
+	}
+	ask(ctx, s, query{group: l.Group, changes: true, to: []*link{v.link}}, func(ctx context.Context, n node) (renewed, error) {
+		var info []byte
+		if t != nil {
+			info = t.info
+		}
+		return n.repair(ctx, l, info)
+	})
 }
 
 // mend repairs, in the background, what is missing on some nodes now that a majority has renewed the lease.
@@ -71,17 +89,8 @@ func (s *Store) mend(ctx context.Context, l store.Lease, began time.Time, heard 
 		t.last(began, l.TTL)
 	}
 	mend := func(v vote[renewed]) {
-		switch {
-		case v.err != nil:
-		case v.value.Outcome != renewDone:
-			ask(ctx, s, query{group: l.Group, changes: true, to: []*link{v.link}}, func(ctx context.Context, n node) (renewed, error) {
-				var info []byte
-				if t != nil {
-					info = t.info
-				}
-				return n.repair(ctx, l, info)
-			})
-		case t != nil:
+		s.repair(ctx, l, t, v)
+		if t != nil && v.err == nil && v.value.Outcome == renewDone {
 			t.met(v.link, v.value.Run, v.durable)
 			s.tend(ctx, t, v.link)
 		}

@@ -57,8 +57,8 @@ type node interface {
 
 	// repair puts the lease, its token and the session (with info, where it is not empty) where they are missing, for l.TTL
 	// from now: renewDone. It is refused (renewLost) when another holds the lease, when the counter is above the token, or
-	// when the nonce has been released. The counter becomes the token. Only a leader asks for it whom a majority has just
-	// renewed; the attempt of a lease that is put there is "".
+	// when the nonce has been released. The counter becomes the token. Only a leader asks for it while it may
+	// rely on its lease; the attempt of a lease that is put there is "".
 	repair(ctx context.Context, l store.Lease, info []byte) (renewed, error)
 
 	// release ends the lease if it is held by this replica and nonce; the token is not compared. The nonce is remembered as
