@@ -157,7 +157,8 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	}
 	_, holding := most(p.held)
 	hopeless := p.voters.blocked() && holding+out < p.quorum
-	return p.voters.reached() || hopeless && len(p.ended) == 0, nil // whether the session lives, only all answers tell
+	doubtful := !p.claim.Start && len(p.held)+len(p.granted) < p.quorum // whether the session lives, only all answers tell
+	return p.voters.reached() || hopeless && !doubtful, nil
 }
 
 // failed says why phase 1 has not got a majority.

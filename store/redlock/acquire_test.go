@@ -56,7 +56,9 @@ func TestAcquireByWhatNodesAnswer(t *testing.T) {
 						nodes[i].fail = errNoAnswer
 					}
 				}
-				l, err := s.Acquire(within(t), "g", candidate("a"))
+				who := candidate("a")
+				who.Start = false
+				l, err := s.Acquire(within(t), "g", who)
 				synctest.Wait()
 				got := "unknown"
 				held, isHeld := errors.AsType[*store.HeldError](err)

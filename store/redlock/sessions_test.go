@@ -13,7 +13,9 @@ func TestASessionThatIsPromisedIsStartedWhereItIsMissingAndNotCalledEnded(t *tes
 	ask := func(t *testing.T, s *Store, call string) error {
 		var err error
 		if call == "acquire" {
-			_, err = s.Acquire(within(t), "g", candidate("a"))
+			who := candidate("a")
+			who.Start = false
+			_, err = s.Acquire(within(t), "g", who)
 		} else {
 			_, err = s.Join(within(t), "g", store.Replica{ID: "a"}, 10*time.Second, false)
 		}
