@@ -31,9 +31,11 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-func to(addrs ...string) (list []*redis.Client) {
+func to(t *testing.T, addrs ...string) (list []*redis.Client) {
 	for _, addr := range addrs {
-		list = append(list, redis.NewClient(&redis.Options{Addr: addr}))
+		c := redis.NewClient(&redis.Options{Addr: addr})
+		t.Cleanup(func() { _ = c.Close() })
+		list = append(list, c)
 	}
 	return list
 }
@@ -41,7 +43,7 @@ func to(addrs ...string) (list []*redis.Client) {
 func TestAllProblemsOfTheArgumentsAreToldAtOnce(t *testing.T) {
 	sentinels := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"a:1"}})
 	defer sentinels.Close()
-	_, err := redlock.New(append(to("a:1", "a:1"), nil, sentinels), redlock.Config{Prefix: "a:b"})
+	_, err := redlock.New(append(to(t, "a:1", "a:1"), nil, sentinels), redlock.Config{Prefix: "a:b"})
 	if !errors.Is(err, store.ErrPermanent) {
 		t.Fatalf("got %v", err)
 	}
@@ -50,7 +52,7 @@ func TestAllProblemsOfTheArgumentsAreToldAtOnce(t *testing.T) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	if _, err := redlock.New(to("a:1", "b:1"), redlock.Config{}); err == nil || !strings.Contains(err.Error(), "2 servers") {
+	if _, err := redlock.New(to(t, "a:1", "b:1"), redlock.Config{}); err == nil || !strings.Contains(err.Error(), "2 servers") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -58,7 +60,7 @@ func TestAllProblemsOfTheArgumentsAreToldAtOnce(t *testing.T) {
 func TestAnEvenNumberOfServersIsWarnedAbout(t *testing.T) {
 	for n, want := range map[int]bool{3: false, 4: true, 5: false} {
 		var log lines
-		s := open(t, to("a:1", "b:1", "c:1", "d:1", "e:1")[:n], redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := open(t, to(t, "a:1", "b:1", "c:1", "d:1", "e:1")[:n], redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
