@@ -24,18 +24,12 @@ func simLedgerPlan(seed uint64) simPlan {
 	return p
 }
 
-func TestSimulationKeepsWhatWasAcknowledged(t *testing.T) {
-	simSeedsOf(t, simLedgerPlan, 6, 2*time.Minute)
-}
-
 // simSchedulerPlan is a scene of real schedulers.
 func simSchedulerPlan(seed uint64) simPlan {
 	p := simLedgerPlan(seed)
 	p.real, p.posts, p.sessions = true, false, false
 	return p
 }
-
-func TestSimulationOfSchedulers(t *testing.T) { simSeedsOf(t, simSchedulerPlan, 3, 2*time.Minute) }
 
 // TestSimulationOfGrantsIsReplayed plays a seed on one processor and on several: everything must be as it was.
 func TestSimulationOfGrantsIsReplayed(t *testing.T) {
