@@ -49,6 +49,7 @@ func TestQ5ATermWritesBackNothingElseThanWhatItFoundFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // what a call goes on with in the background asks the nodes, too
 		for _, n := range nodes {
 			n.ledger.Head, n.effect = head{At: point{4, 6}}, writeBehind
 		}
@@ -56,11 +57,13 @@ func TestQ5ATermWritesBackNothingElseThanWhatItFoundFirst(t *testing.T) {
 		if err := readAll(within(t), s, l); err == nil || store.Definite(err) {
 			t.Fatalf("got %v, want that nobody knows", err)
 		}
+		synctest.Wait()
 		nodes[0].ledger.Head = head{At: point{4, 7}}
 		nodes[0].effect, nodes[1].effect = writeDone, writeDone
 		if err := readAll(within(t), s, l); !errors.Is(err, store.ErrGap) {
 			t.Errorf("got %v, want that the term cannot go on", err)
 		}
+		synctest.Wait()
 		nodes[0].ledger.Head = head{At: point{4, 6}}
 		if err := readAll(within(t), s, l); err != nil {
 			t.Errorf("got %v where what was found first is there", err)
