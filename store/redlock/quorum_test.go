@@ -98,6 +98,7 @@ func TestWithoutAMajorityNothingIsDone(t *testing.T) {
 				if err == nil || store.Definite(err) || !strings.Contains(err.Error(), "node0: no answer; node2: no answer") {
 					t.Errorf("got %v, want that nobody knows, and the nodes named", err)
 				}
+				synctest.Wait() // what the call goes on with in the background asks the nodes, too
 				for i := range 3 {
 					nodes[i].fail = store.Permanent("set the password", errors.New("WRONGPASS"))
 				}
