@@ -183,7 +183,7 @@ func TestARestartedServerIsAskedAgainWhatItIs(t *testing.T) {
 		if _, err := s.Acquire(within(t), "g", candidate("a")); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // a grant is followed by a renewal in the background
+		synctest.Wait()                                                   // a grant is followed by a renewal in the background
 		nodes[0].run, nodes[0].up, nodes[0].durable = "another", 0, false // it is not what it was
 		if _, err := s.Renew(within(t), lease()); err == nil {
 			t.Error("what is known of one run of a server counted for another")
