@@ -213,16 +213,15 @@ func (s *show) note(e event) error {
 	switch {
 	case e.exited != nil && !*e.expected:
 		return fmt.Errorf("%s ended by itself (%w):\n%s", e.replica.name, e.exited, e.replica.lastLines())
+	case e.schedules && s.first == 0:
+		s.expect(e.at.Unix() + 1)
+		return nil
 	case e.token == 0:
 		return nil
 	}
 	s.leader = e.replica
 	said := "leads"
-	switch {
-	case s.first == 0:
-		s.first = e.at.Unix() + 1
-		s.timeline.first = s.first
-	case s.fault != "":
+	if s.fault != "" {
 		gap := e.at.Sub(s.faultAt)
 		s.gaps[s.fault] = append(s.gaps[s.fault], gap)
 		said = "leads after " + brief(gap)
@@ -236,6 +235,9 @@ func (s *show) note(e event) error {
 	return nil
 }
 
+// expect makes tick the first that has to run.
+func (s *show) expect(tick int64) { s.first, s.timeline.first = tick, tick }
+
 // look reads what the job has written since.
 func (s *show) look(now time.Time) error {
 	fresh, err := s.lines.read(now)
@@ -243,6 +245,9 @@ func (s *show) look(now time.Time) error {
 		return err
 	}
 	for _, l := range fresh {
+		if s.first == 0 || l.tick < s.first { // due after the ledger got the job and before the leader said so
+			s.expect(l.tick)
+		}
 		s.timeline.ran(l)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -84,5 +85,31 @@ func TestEndThatWasMeantIsNoFaultAfterARestart(t *testing.T) {
 	defer r.kill()
 	if err := new(show).note(<-events); err != nil {
 		t.Error(err)
+	}
+}
+
+// The ledger has a job a little later than its leader is elected: a tick that is due between the two is nobody's.
+func TestTicksAreExpectedSinceTheLedgerHasTheJob(t *testing.T) {
+	s := &show{timeline: &timeline{out: new(bytes.Buffer)}, lines: lines{file: filepath.Join(t.TempDir(), "lines")}}
+	r := &replica{name: "r-1"}
+	for _, c := range []struct {
+		e     event
+		lines string
+		first int64
+	}{
+		{event{replica: r, at: time.Unix(9, 999_000_000), token: 7}, "", 0},
+		{event{replica: r, at: time.Unix(11, 5_000_000), schedules: true}, "", 12},
+		{event{replica: r, at: time.Unix(20, 0), token: 8}, "11 r-1-aa\n12 r-1-aa\n", 11},
+		{event{replica: r, at: time.Unix(20, 5_000_000), schedules: true}, "11 r-1-aa\n12 r-1-aa\n20 r-1-aa\n", 11},
+	} {
+		if err := os.WriteFile(s.lines.file, []byte(c.lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.note(c.e), s.look(c.e.at)); err != nil {
+			t.Fatal(err)
+		}
+		if s.first != c.first || s.timeline.first != c.first {
+			t.Errorf("after %+v: ticks are expected from %d, and numbered from %d; want %d", c.e, s.first, s.timeline.first, c.first)
+		}
 	}
 }

@@ -12,12 +12,14 @@ import (
 	"time"
 )
 
-// event is something that a replica's log says: it was elected (token is not 0), or its process has exited.
+// event is something that a replica's log says: it was elected (token is not 0), or it schedules, which is when the ledger
+// has its job; or its process has exited.
 type event struct {
-	replica *replica
-	at      time.Time
-	token   uint64
-	exited  error
+	replica   *replica
+	at        time.Time
+	token     uint64
+	schedules bool
+	exited    error
 
 	expected *bool // whether that end was
 }
@@ -70,8 +72,13 @@ func (r *replica) follow(logs io.Reader) {
 			Message string    `json:"msg"`
 			Token   uint64    `json:"token"`
 		}
-		if json.Unmarshal(s.Bytes(), &entry) == nil && entry.Message == "elected" {
-			r.events <- event{replica: r, at: entry.Time, token: entry.Token}
+		if json.Unmarshal(s.Bytes(), &entry) == nil {
+			switch entry.Message {
+			case "elected":
+				r.events <- event{replica: r, at: entry.Time, token: entry.Token}
+			case "scheduling":
+				r.events <- event{replica: r, at: entry.Time, schedules: true}
+			}
 		}
 		r.mu.Lock()
 		if r.last = append(r.last, s.Text()); len(r.last) > 10 {
