@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/go-singleton/singleton/internal/secret"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
 
@@ -240,7 +241,7 @@ func (a *address) open(log *slog.Logger) (*redisstore.Store, io.Closer, error) {
 	case a.sentinels != nil:
 		from := *a.sentinels
 		if a.files.sentinelPassword != "" {
-			password, err := word(a.files.sentinelPassword)
+			password, err := secret.Word(a.files.sentinelPassword)
 			if err != nil {
 				return nil, nil, fmt.Errorf("sentinel_password_file: %w", err)
 			}

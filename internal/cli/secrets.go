@@ -1,22 +1,17 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
+
+	"github.com/go-singleton/singleton/internal/secret"
 )
 
 // ownOptions are the options of a store's URL that are not go-redis's.
 const ownOptions = "ca, cert, key, password_file, min_replicas and replica_timeout, for Sentinels sentinel_user and sentinel_password_file"
-
-// maxSecret is how large a file with a password may be.
-const maxSecret = 4 << 10
 
 // secrets are files that a store's URL names. They are read for each connection, so that what is renewed there counts
 // from the next one on; only the Sentinels' password is read once.
@@ -61,7 +56,7 @@ func (s *secrets) check() error {
 		return err
 	}
 	if s.password != "" {
-		if _, err := word(s.password); err != nil {
+		if _, err := secret.Word(s.password); err != nil {
 			return fmt.Errorf("password_file: %w", err)
 		}
 	}
@@ -72,19 +67,16 @@ func (s *secrets) check() error {
 func (s *secrets) config(base *tls.Config) (*tls.Config, error) {
 	c := base.Clone()
 	if s.ca != "" {
-		text, err := os.ReadFile(s.ca)
+		pool, err := secret.Authorities(s.ca)
 		if err != nil {
-			return nil, fmt.Errorf("ca: %w", err)
+			return nil, err
 		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("ca: %s holds no certificate: give a file of certificates in PEM", s.ca)
-		}
+		c.RootCAs = pool
 	}
 	if s.cert != "" {
-		pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+		pair, err := secret.Certificate(s.cert, s.key)
 		if err != nil {
-			return nil, fmt.Errorf("cert and key: %w: give a certificate in PEM and the key that belongs to it", err)
+			return nil, err
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
@@ -110,26 +102,10 @@ func (s *secrets) credentials(user string) func(context.Context) (string, string
 		return nil
 	}
 	return func(context.Context) (string, string, error) {
-		password, err := word(file)
+		password, err := secret.Word(file)
 		if err != nil {
 			return "", "", fmt.Errorf("password_file: %w", err)
 		}
 		return user, password, nil
 	}
-}
-
-// word returns what a file holds, less the end of its line.
-func word(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	text = bytes.TrimRight(text, "\r\n")
-	switch {
-	case len(text) == 0:
-		return "", errors.New(file + " is empty: write the password into it")
-	case len(text) > maxSecret || bytes.ContainsAny(text, "\r\n\x00"):
-		return "", errors.New(file + " holds more than a password: write that alone into it, on one line")
-	}
-	return string(text), nil
 }

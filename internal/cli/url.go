@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/go-singleton/singleton/internal/secret"
 )
 
 // storeURL is the URL of a store of several servers, in parts:
@@ -76,7 +78,7 @@ func (u *storeURL) identify(who *url.Userinfo, files *secrets) (err error) {
 	if u.User == "" {
 		return errors.New("the store's URL has a password_file and no user: write the user and a colon before the @")
 	}
-	if u.Password, err = word(files.password); err != nil {
+	if u.Password, err = secret.Word(files.password); err != nil {
 		return fmt.Errorf("the store's URL: password_file: %w", err)
 	}
 	return nil

@@ -1,21 +1,17 @@
 package etcdstore
 
 import (
-	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
+
+	"github.com/go-singleton/singleton/internal/secret"
 )
 
-const (
-	wantURL = "want etcd://[user:password@]host[:port][,host...][/prefix], etcds in place of etcd for TLS, with the options " +
-		"ca, cert, key and password_file"
-	maxSecret = 4 << 10 // of a file with a password
-)
+const wantURL = "want etcd://[user:password@]host[:port][,host...][/prefix], etcds in place of etcd for TLS, with the options " +
+	"ca, cert, key and password_file"
 
 // ParseURL reads where an etcd cluster is, and the files that the URL names: a password, and for TLS the authority that has
 // signed the servers' certificates and a certificate of the client, which is read again for each connection. It asks
@@ -71,7 +67,7 @@ func ParseURL(raw string) (c Config, name string, err error) {
 	}
 	c.Password = password
 	if file != "" {
-		if c.Password, err = word(file); err != nil {
+		if c.Password, err = secret.Word(file); err != nil {
 			return Config{}, "", fmt.Errorf("the store's URL: password_file: %w", err)
 		}
 	}
@@ -91,42 +87,23 @@ func ParseURL(raw string) (c Config, name string, err error) {
 func secured(ca, cert, key string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
-		text, err := os.ReadFile(ca)
+		pool, err := secret.Authorities(ca)
 		if err != nil {
-			return nil, fmt.Errorf("ca: %w", err)
+			return nil, err
 		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("ca: %s holds no certificate: give a file of certificates in PEM", ca)
-		}
+		c.RootCAs = pool
 	}
 	if cert == "" {
 		return c, nil
 	}
 	load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(cert, key)
+		pair, err := secret.Certificate(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("cert and key: %w: give a certificate in PEM and the key that belongs to it", err)
+			return nil, err
 		}
 		return &pair, nil
 	}
 	c.GetClientCertificate = load
 	_, err := load(nil)
 	return c, err
-}
-
-// word returns what a file holds, less the end of its line.
-func word(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	text = bytes.TrimRight(text, "\r\n")
-	switch {
-	case len(text) == 0:
-		return "", errors.New(file + " is empty: write the password into it")
-	case len(text) > maxSecret || bytes.ContainsAny(text, "\r\n\x00"):
-		return "", errors.New(file + " holds more than a password: write that alone into it, on one line")
-	}
-	return string(text), nil
 }
