@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/client/v3"
 
+	"github.com/go-singleton/singleton/internal/values"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) acquire(ctx context.Context, l *link, group string, c store.Cand
 	if err != nil {
 		return none, err
 	}
-	fence, err := read(seen[0], decodeFence)
+	fence, err := read(seen[0], values.DecodeFence)
 	if err != nil {
 		return none, err
 	}
@@ -52,7 +53,7 @@ func (s *Store) acquire(ctx context.Context, l *link, group string, c store.Cand
 	}
 	same := seen[1].exists() && held.replica == c.ID && held.nonce == c.Nonce
 	switch {
-	case slices.Contains(fence.released, c.Nonce):
+	case slices.Contains(fence.Released, c.Nonce):
 		return none, store.ErrLost
 	case seen[1].exists() && !same:
 		return none, s.refuse(ctx, l, group, c, seen[1].lease, held)
@@ -63,9 +64,9 @@ func (s *Store) acquire(ctx context.Context, l *link, group string, c store.Cand
 	next := grant{replica: c.ID, nonce: c.Nonce, token: held.token}
 	now := time.Now()
 	if !same {
-		fence.token = max(fence.token+1, uint64(now.UnixMicro()), c.Floor+1)
-		next.token = fence.token
-		if fence.token > store.MaxToken {
+		fence.Token = max(fence.Token+1, uint64(now.UnixMicro()), c.Floor+1)
+		next.token = fence.Token
+		if fence.Token > store.MaxToken {
 			return none, store.Permanent("etcdstore: no token is left below 2^53: no honest clock uses them up; look for what has set "+
 				s.fenceKey(group)+" so high, then delete it", nil)
 		}
@@ -80,7 +81,7 @@ func (s *Store) acquire(ctx context.Context, l *link, group string, c store.Cand
 	}
 	about.seconds = seconds
 	err = l.change(ctx, []clientv3.Cmp{seen[0].unchanged(), seen[1].unchanged(), seen[2].unchanged()},
-		clientv3.OpPut(seen[0].key, fence.encode()),
+		clientv3.OpPut(seen[0].key, fence.Encode()),
 		clientv3.OpPut(seen[1].key, next.encode(), clientv3.WithLease(id)),
 		clientv3.OpPut(seen[2].key, about.encode(), clientv3.WithLease(id)))
 	if err != nil {
@@ -203,7 +204,7 @@ func (s *Store) release(ctx context.Context, l *link, lease store.Lease) error {
 	if err != nil {
 		return err
 	}
-	fence, err := read(seen[0], decodeFence)
+	fence, err := read(seen[0], values.DecodeFence)
 	if err != nil {
 		return err
 	}
@@ -213,8 +214,8 @@ func (s *Store) release(ctx context.Context, l *link, lease store.Lease) error {
 	}
 	ours := held.replica == lease.Replica && held.nonce == lease.Nonce // who gives up an acquire without an answer knows no token
 	var changes []clientv3.Op
-	if !slices.Contains(fence.released, lease.Nonce) {
-		changes = append(changes, clientv3.OpPut(seen[0].key, fence.release(lease.Nonce).encode()))
+	if !slices.Contains(fence.Released, lease.Nonce) {
+		changes = append(changes, clientv3.OpPut(seen[0].key, fence.Release(lease.Nonce).Encode()))
 	}
 	if ours {
 		changes = append(changes, clientv3.OpDelete(seen[1].key))

@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/etcd/client/v3"
 
+	"github.com/go-singleton/singleton/internal/values"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) Commit(ctx context.Context, lease store.Lease, number uint64, ch
 // that is to be expected, then, where it is another, the one that was found.
 func (s *Store) commit(ctx context.Context, l *link, lease store.Lease, number uint64, changes []store.Change) error {
 	ledger, held := s.ledgerKey(lease.Group), s.leaseKey(lease.Group)
-	then := []clientv3.Op{clientv3.OpPut(ledger, position{lease.Token, number}.encode())}
+	then := []clientv3.Op{clientv3.OpPut(ledger, values.Position{Token: lease.Token, Number: number}.Encode())}
 	for _, c := range changes {
 		key := s.recordKey(lease.Group, c.Bucket, c.Key)
 		if c.Delete {
@@ -31,7 +32,7 @@ func (s *Store) commit(ctx context.Context, l *link, lease store.Lease, number u
 	}
 	expected := entry{key: ledger}.unchanged() // there is none yet
 	if number > 1 {
-		expected = clientv3.Compare(clientv3.Value(ledger), "=", position{lease.Token, number - 1}.encode())
+		expected = clientv3.Compare(clientv3.Value(ledger), "=", values.Position{Token: lease.Token, Number: number - 1}.Encode())
 	}
 	for {
 		answer, err := l.txn(ctx, []clientv3.Cmp{s.stands(lease), expected}, then, []clientv3.Op{clientv3.OpGet(held), clientv3.OpGet(ledger)})
@@ -39,13 +40,13 @@ func (s *Store) commit(ctx context.Context, l *link, lease store.Lease, number u
 			return err
 		}
 		seen := entries(answer, held, ledger)
-		at, err := read(seen[1], decodePosition)
+		at, err := read(seen[1], values.DecodePosition)
 		if err != nil {
 			return err
 		}
 		last := uint64(0) // of this lease
-		if at.token == lease.Token {
-			last = at.number
+		if at.Token == lease.Token {
+			last = at.Number
 		}
 		switch {
 		case number == last:
@@ -66,16 +67,16 @@ func (s *Store) Position(ctx context.Context, group string) (token, number uint6
 	if err := store.CheckName("group", group); err != nil {
 		return 0, 0, err
 	}
-	var at position
+	var at values.Position
 	err = s.call(ctx, "position", func(ctx context.Context, l *link) error {
 		seen, err := look(ctx, l, s.ledgerKey(group))
 		if err != nil {
 			return err
 		}
-		at, err = read(seen[0], decodePosition)
+		at, err = read(seen[0], values.DecodePosition)
 		return err
 	})
-	return at.token, at.number, err
+	return at.Token, at.Number, err
 }
 
 // Post implements store.Ledger. Messages that come at the same instant may fill an inbox a little beyond its limit.

@@ -30,7 +30,7 @@ func (s *Store) acquire(ctx context.Context, l *link, g *group, c store.Candidat
 	if err != nil {
 		return none, err
 	}
-	if slices.Contains(st.fence.released, c.Nonce) {
+	if slices.Contains(st.fence.Released, c.Nonce) {
 		return none, store.ErrLost
 	}
 	stat, err := s.touch(ctx, l, g, c.Replica, called.Add(c.Session.Truncate(time.Millisecond)), c.Start)
@@ -47,7 +47,7 @@ func (s *Store) acquire(ctx context.Context, l *link, g *group, c store.Candidat
 	case !st.exists:
 		s.know(g, false)
 		return none, errAgain
-	case slices.Contains(st.fence.released, c.Nonce):
+	case slices.Contains(st.fence.Released, c.Nonce):
 		return none, store.ErrLost
 	}
 	same := st.lease != nil && st.lease.replica == c.ID && st.lease.nonce == c.Nonce
@@ -64,9 +64,9 @@ func (s *Store) acquire(ctx context.Context, l *link, g *group, c store.Candidat
 	case same && leader != nil:
 		next.token = st.lease.token
 	default:
-		fence.token = max(fence.token+1, uint64(stat.Mtime)*1000, c.Floor+1)
-		next.token = fence.token
-		if fence.token > store.MaxToken {
+		fence.Token = max(fence.Token+1, uint64(stat.Mtime)*1000, c.Floor+1)
+		next.token = fence.Token
+		if fence.Token > store.MaxToken {
 			return none, store.Permanent("zkstore: no token is left below 2^53: no honest clock uses them up; look for what has set "+
 				s.fencePath(g.name)+" so high, then delete it", nil)
 		}
@@ -79,7 +79,7 @@ func (s *Store) acquire(ctx context.Context, l *link, g *group, c store.Candidat
 		}
 		parts = append(parts, s.ephemeral(path, next.encode()))
 	}
-	parts[0] = &zk.SetDataRequest{Path: s.fencePath(g.name), Data: fence.encode(), Version: st.version}
+	parts[0] = &zk.SetDataRequest{Path: s.fencePath(g.name), Data: []byte(fence.Encode()), Version: st.version}
 
 	end := called.Add(next.ttl)
 	granted := hold{owner: ours.id, end: end, grant: next, fence: st.version + 1}
@@ -232,12 +232,12 @@ func (s *Store) release(ctx context.Context, l *link, g *group, lease store.Leas
 	lease.Token = 0 // who gives up an acquire that got no answer does not know it
 	held := st.lease != nil && st.lease.of(lease)
 	fence := st.fence
-	if !slices.Contains(fence.released, lease.Nonce) {
-		fence = fence.release(lease.Nonce)
+	if !slices.Contains(fence.Released, lease.Nonce) {
+		fence = fence.Release(lease.Nonce)
 	} else if !held && sync {
 		return nil
 	}
-	parts := []any{&zk.SetDataRequest{Path: s.fencePath(g.name), Data: fence.encode(), Version: st.version}}
+	parts := []any{&zk.SetDataRequest{Path: s.fencePath(g.name), Data: []byte(fence.Encode()), Version: st.version}}
 	if held {
 		parts = append(parts, &zk.DeleteRequest{Path: s.leasePath(g.name), Version: -1})
 	}

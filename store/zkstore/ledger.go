@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/go-singleton/singleton/internal/values"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -63,8 +64,8 @@ func (s *Store) commit(ctx context.Context, l *link, g *group, lease store.Lease
 		return err
 	}
 	last := uint64(0) // of this lease
-	if at.token == lease.Token {
-		last = at.number
+	if at.Token == lease.Token {
+		last = at.Number
 	}
 	switch {
 	case number == last:
@@ -84,7 +85,7 @@ func (s *Store) commit(ctx context.Context, l *link, g *group, lease store.Lease
 	parts := []any{
 		&zk.CheckVersionRequest{Path: s.fencePath(g.name), Version: fence},
 		&zk.CheckVersionRequest{Path: s.leasePath(g.name), Version: -1},
-		&zk.SetDataRequest{Path: s.ledgerPath(g.name), Data: position{lease.Token, number}.encode(), Version: version},
+		&zk.SetDataRequest{Path: s.ledgerPath(g.name), Data: []byte(values.Position{Token: lease.Token, Number: number}.Encode()), Version: version},
 	}
 	more, err := s.parts(ctx, l, g, changes)
 	if err != nil {
@@ -160,16 +161,16 @@ func (s *Store) Position(ctx context.Context, name string) (token, number uint64
 	if err := store.CheckName("group", name); err != nil {
 		return 0, 0, err
 	}
-	var at position
+	var at values.Position
 	l, err := s.begin(ctx)
 	if err == nil {
 		at, _, err = s.position(ctx, l, s.group(name), true)
 	}
-	return at.token, at.number, s.judge(ctx, "position", err)
+	return at.Token, at.Number, s.judge(ctx, "position", err)
 }
 
 // position returns the ledger's, and the version of its znode.
-func (s *Store) position(ctx context.Context, l *link, g *group, sync bool) (at position, version int32, err error) {
+func (s *Store) position(ctx context.Context, l *link, g *group, sync bool) (at values.Position, version int32, err error) {
 	path := s.ledgerPath(g.name)
 	if sync {
 		if err := catchUp(ctx, l, path); err != nil {
@@ -183,7 +184,7 @@ func (s *Store) position(ctx context.Context, l *link, g *group, sync bool) (at 
 	case err != nil:
 		return at, 0, err
 	}
-	if at, err = decodePosition(data); err != nil {
+	if at, err = values.DecodePosition(data); err != nil {
 		return at, 0, foreign(path, err)
 	}
 	return at, stat.Version, nil

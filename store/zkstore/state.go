@@ -8,13 +8,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/go-singleton/singleton/internal/values"
 	"github.com/go-singleton/singleton/store"
 )
 
 // state is what a group's fence and lease are.
 type state struct {
 	exists  bool // the group has a fence
-	fence   fence
+	fence   values.Fence
 	version int32  // of the fence
 	lease   *grant // nil when nobody holds it
 }
@@ -35,7 +36,7 @@ func (s *Store) look(ctx context.Context, l *link, g *group, sync bool) (st stat
 	case err != nil:
 		return st, err
 	}
-	if st.fence, err = decodeFence(data); err != nil {
+	if st.fence, err = values.DecodeFence(data); err != nil {
 		return st, foreign(path, err)
 	}
 	st.exists, st.version = true, stat.Version
@@ -75,7 +76,7 @@ func (s *Store) ensure(ctx context.Context, l *link, g *group) error {
 		nodes = append(nodes, missing{path.String(), nil})
 	}
 	nodes = append(nodes,
-		missing{s.fencePath(g.name), fence{}.encode()}, missing{s.ledgerPath(g.name), position{}.encode()},
+		missing{s.fencePath(g.name), []byte(values.Fence{}.Encode())}, missing{s.ledgerPath(g.name), []byte(values.Position{}.Encode())},
 		missing{s.inboxPath(g.name), nil}, missing{s.sessionsPath(g.name), nil})
 	there, err := each(ctx, l, nodes, func(c *zk.Conn, n missing) (bool, error) {
 		there, _, err := c.Exists(n.path)
