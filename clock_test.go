@@ -7,38 +7,27 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/internal/clockjump"
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store"
 )
 
 // journal is a log that a test reads.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
+type journal struct{ testlog.Log }
 
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+func (j *journal) logger() *slog.Logger { return j.Logger(slog.LevelInfo) }
 
 // says waits until there is a warning with all these words, and returns it.
 func (j *journal) says(t *testing.T, words ...string) (warning string) {
 	t.Helper()
 	eventually(t, "a warning that says "+strings.Join(words, ", "), func() bool {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		for line := range strings.Lines(j.text.String()) {
+		for line := range strings.Lines(j.String()) {
 			found := strings.Contains(line, "level=WARN")
 			for _, w := range words {
 				found = found && strings.Contains(line, w)
