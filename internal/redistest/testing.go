@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-singleton/singleton/internal/clockjump"
 	"github.com/go-singleton/singleton/internal/netproxy"
+	"github.com/go-singleton/singleton/internal/process"
 )
 
 // Option changes the Config of Start.
@@ -58,16 +59,7 @@ func started[T io.Closer](t testing.TB, start func(Config) (T, error), opts []Op
 	for _, o := range opts {
 		o(&cfg)
 	}
-	s, err := start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return process.Started(t, func() (T, error) { return start(cfg) })
 }
 
 // Proxy is a network between clients and a server that can be broken.
