@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +11,8 @@ import (
 
 	"github.com/go-singleton/singleton/election"
 	"github.com/go-singleton/singleton/internal/netproxy"
-	"github.com/go-singleton/singleton/scheduler"
+	"github.com/go-singleton/singleton/internal/rivals"
+	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/etcdstore"
 	"github.com/go-singleton/singleton/store/etcdstore/internal/etcdtest"
 )
@@ -20,52 +20,19 @@ import (
 // group is several replicas on one cluster, each with a store of its own.
 type group struct {
 	*testing.T
+	*rivals.Group
 	cluster *etcdtest.Cluster
 	prefix  string
-	elected chan *term
-
-	mu    sync.Mutex
-	terms []*term
-}
-
-// term is one term of a replica as its work sees it.
-type term struct {
-	*election.Term
-	id    string
-	ctx   context.Context
-	ended chan struct{} // closed at the instant that the work's context ended
-	end   time.Time     // that instant
 }
 
 func newGroup(t *testing.T) *group {
-	return &group{T: t, cluster: etcdtest.StartCluster(t), prefix: prefixOf(t), elected: make(chan *term, 1000)}
+	return &group{T: t, Group: rivals.New(t), cluster: etcdtest.StartCluster(t), prefix: prefixOf(t)}
 }
 
 // start runs a replica on the servers until stop is called or the test ends.
 func (g *group) start(id string, servers ...string) (stop func()) {
 	s := open(g, etcdstore.Config{Endpoints: servers, Prefix: g.prefix})
-	e, err := election.New(s, election.Config{Group: "g", ID: id, Lease: brief})
-	must(g, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() {
-		over <- e.Run(ctx, func(ctx context.Context, leading *election.Term) error {
-			c := &term{Term: leading, id: id, ctx: ctx, ended: make(chan struct{})}
-			g.enter(c)
-			<-ctx.Done()
-			c.end = time.Now()
-			close(c.ended)
-			return nil
-		})
-	}()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-over; err != nil {
-			g.Error(err)
-		}
-	})
-	g.Cleanup(stop)
-	return stop
+	return g.Start(id, s, brief)
 }
 
 // whole waits until all members serve.
@@ -74,42 +41,6 @@ func (g *group) whole() {
 	until(g, "all members", func() bool {
 		return !slices.ContainsFunc(g.cluster.Servers, func(s *etcdtest.Server) bool { return !s.Serves() })
 	})
-}
-
-// enter notes a term, and that nobody else believes to lead when it begins.
-func (g *group) enter(c *term) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, other := range g.terms {
-		if other.Valid() {
-			g.Errorf("E1: %s leads with token %d while %s does with %d", c.id, c.Token(), other.id, other.Token())
-		}
-		if other.Token() >= c.Token() {
-			g.Errorf("E3: token %d after %d", c.Token(), other.Token())
-		}
-	}
-	g.terms = append(g.terms, c)
-	g.elected <- c
-}
-
-// next waits for the next term.
-func (g *group) next() *term {
-	g.Helper()
-	select {
-	case c := <-g.elected:
-		return c
-	case <-time.After(patience):
-		g.Fatal("nobody leads")
-		return nil
-	}
-}
-
-// newest is the present term.
-func (g *group) newest(c *term) *term {
-	for len(g.elected) > 0 {
-		c = <-g.elected
-	}
-	return c
 }
 
 // watch records when the lease of group g, as the servers at addrs keep it, is deleted.
@@ -152,7 +83,7 @@ func TestE2ALeaderCutOffBelievesNoLongerThanTheOthersKeepItsLease(t *testing.T) 
 		}
 		proxy := netproxy.Start(t, server.Addr())
 		stop := g.start("r", proxy.Addr())
-		c := g.next()
+		c := g.Next()
 		deleted := g.watch(g.others(server))
 		if with == "nobody" {
 			proxy.Requests.Drop()
@@ -160,11 +91,11 @@ func TestE2ALeaderCutOffBelievesNoLongerThanTheOthersKeepItsLease(t *testing.T) 
 		} else {
 			g.cluster.Cut(server, true)
 		}
-		<-c.ended
-		if cause := context.Cause(c.ctx); !errors.Is(cause, election.ErrExpired) {
+		<-c.Ended
+		if cause := context.Cause(c.Context); !errors.Is(cause, election.ErrExpired) {
 			t.Errorf("the term ended by %v", cause)
 		}
-		margin := (<-deleted).Sub(c.end)
+		margin := (<-deleted).Sub(c.End)
 		t.Logf("cut off with %s, the leader's context ended %v before the servers deleted its lease", with, margin)
 		if margin < 0 {
 			t.Errorf("cut off with %s: the servers had deleted the lease before the leader's context ended", with)
@@ -184,7 +115,6 @@ func TestE1NeverTwoLeadersWhateverBreaks(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		g.start(id, g.cluster.Addrs()...)
 	}
-	c := g.next()
 	killed := func(s *etcdtest.Server) func() {
 		s.Kill()
 		return func() { must(t, s.Restart()) }
@@ -202,18 +132,14 @@ func TestE1NeverTwoLeadersWhateverBreaks(t *testing.T) {
 		first, second := do(a), do(b)
 		return func() { first(); second() }
 	}
-	for _, fault := range []struct {
-		name string
-		do   func() (mend func())
-		lost bool // nobody can lead meanwhile
-	}{
-		{"a minority is killed", func() func() { return killed(g.cluster.Follower()) }, false},
-		{"a minority stands still", func() func() { return stopped(g.cluster.Follower()) }, false},
-		{"a minority is cut off", func() func() { return cut(g.cluster.Follower()) }, false},
-		{"the servers' leader is killed", func() func() { return killed(g.cluster.Leader()) }, false},
-		{"the servers' leader stands still", func() func() { return stopped(g.cluster.Leader()) }, false},
-		{"the servers' leader is cut off", func() func() { return cut(g.cluster.Leader()) }, false},
-		{"all members are compacted and defragmented", func() func() {
+	g.Bear([]rivals.Fault{
+		{Name: "a minority is killed", Do: func() func() { return killed(g.cluster.Follower()) }},
+		{Name: "a minority stands still", Do: func() func() { return stopped(g.cluster.Follower()) }},
+		{Name: "a minority is cut off", Do: func() func() { return cut(g.cluster.Follower()) }},
+		{Name: "the servers' leader is killed", Do: func() func() { return killed(g.cluster.Leader()) }},
+		{Name: "the servers' leader stands still", Do: func() func() { return stopped(g.cluster.Leader()) }},
+		{Name: "the servers' leader is cut off", Do: func() func() { return cut(g.cluster.Leader()) }},
+		{Name: "all members are compacted and defragmented", Do: func() func() {
 			client := admin(t, g.cluster.Addrs()...)
 			now, err := client.Get(short(t), "none")
 			must(t, err)
@@ -224,10 +150,10 @@ func TestE1NeverTwoLeadersWhateverBreaks(t *testing.T) {
 				must(t, err)
 			}
 			return func() {}
-		}, false},
-		{"a majority stands still", func() func() { return majority(stopped) }, true},
-		{"a majority is cut off", func() func() { return majority(cut) }, true},
-		{"a majority is killed", func() func() {
+		}},
+		{Name: "a majority stands still", Do: func() func() { return majority(stopped) }, Lost: true},
+		{Name: "a majority is cut off", Do: func() func() { return majority(cut) }, Lost: true},
+		{Name: "a majority is killed", Do: func() func() {
 			a, b := g.cluster.Leader(), g.cluster.Follower()
 			a.Kill()
 			b.Kill()
@@ -237,95 +163,19 @@ func TestE1NeverTwoLeadersWhateverBreaks(t *testing.T) {
 				must(t, a.Wait())
 				must(t, b.Wait())
 			}
-		}, true},
-	} {
-		c = g.newest(c)
-		begin := time.Now()
-		mend := fault.do()
-		if fault.lost {
-			<-c.ended
-			c = g.newest(c)
-			if c.Valid() {
-				t.Errorf("%s: %s leads", fault.name, c.id)
-			}
-			mend()
-			c = g.next()
-			t.Logf("%s: %s leads after %v", fault.name, c.id, time.Since(begin).Round(time.Millisecond))
-			continue
-		}
-		// The same leader or another commits on: a lease outlives the loss of a member.
-		until(t, "a leader while "+fault.name, func() bool {
-			c = g.newest(c)
-			return c.Valid() && time.Since(begin) > brief
-		})
-		t.Logf("%s: %s leads, with token %d", fault.name, c.id, c.Token())
-		mend()
-		g.whole()
-	}
+		}, Lost: true},
+	}, brief, g.whole)
 }
 
 // TestS1AndS2EachTickOfAnEverySecondJobRunsOnce: three replicas, and servers that lose their leader.
 func TestS1AndS2EachTickOfAnEverySecondJobRunsOnce(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.StartCluster(t)
-	var mu sync.Mutex
-	ran := map[time.Time]int{}
-	ticks := make(chan time.Time, 1000)
-	job := scheduler.Job{Name: "tick", Spec: "* * * * * *", CatchUp: scheduler.CatchUpAll,
-		Do: func(_ context.Context, run scheduler.Run) error {
-			mu.Lock()
-			defer mu.Unlock()
-			ran[run.Tick]++
-			ticks <- run.Tick
-			return nil
-		}}
-	var all []*scheduler.Scheduler
-	for _, id := range []string{"a", "b", "c"} {
-		s := open(t, etcdstore.Config{Endpoints: e.Addrs(), Prefix: prefixOf(t)})
-		jobs, err := scheduler.New(s, scheduler.Config{Group: "g", ID: id, Lease: brief, Seconds: true})
-		must(t, err)
-		must(t, jobs.Add(job))
-		all = append(all, jobs)
-		ctx, cancel := context.WithCancel(context.Background())
-		over := make(chan error, 1)
-		go func() { over <- jobs.Run(ctx) }()
-		t.Cleanup(func() {
-			cancel()
-			if err := <-over; err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	after := func(tick time.Time) time.Time {
-		t.Helper()
-		for {
-			select {
-			case next := <-ticks:
-				if !next.Before(tick) {
-					return next
-				}
-			case <-time.After(patience):
-				t.Fatal("no tick runs")
-			}
-		}
-	}
-	first := after(time.Time{})
-	tick := after(first.Add(2 * time.Second))
-	killed := e.Leader()
-	killed.Kill()
-	tick = after(tick.Add(3 * time.Second))
-	for _, jobs := range all {
-		if jobs.Resign(short(t)) == nil {
-			break // the others do not lead
-		}
-	}
-	must(t, killed.Restart())
-	last := after(tick.Add(2 * time.Second))
-	mu.Lock()
-	defer mu.Unlock()
-	for tick := first; !tick.After(last); tick = tick.Add(time.Second) {
-		if ran[tick] != 1 {
-			t.Errorf("%v ran %d times", tick, ran[tick])
-		}
-	}
+	rivals.EverySecond(t, brief, func() store.Store {
+		return open(t, etcdstore.Config{Endpoints: e.Addrs(), Prefix: prefixOf(t)})
+	}, func() func() {
+		killed := e.Leader()
+		killed.Kill()
+		return func() { must(t, killed.Restart()) }
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"go.etcd.io/etcd/client/v3"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/rivals"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/etcdstore"
 	"github.com/go-singleton/singleton/store/etcdstore/internal/etcdtest"
@@ -116,8 +119,8 @@ func TestAFullDatabaseIsReportedOnceAndCostsNoLease(t *testing.T) {
 	t.Parallel()
 	s := etcdtest.Start(t, "--quota-backend-bytes", "1000000")
 	client := admin(t, s.Addr())
-	log := &lockedLog{}
-	st := through(t, s.Addr(), etcdstore.Config{Logger: log.logger()})
+	log := &testlog.Log{}
+	st := through(t, s.Addr(), etcdstore.Config{Logger: log.Logger(slog.LevelInfo)})
 	l := lead(t, st, "a", "n1")
 	must(t, st.Commit(short(t), l, 1, nil))
 	for n := 0; ; n++ {
@@ -199,7 +202,7 @@ func TestErrorsSayWhichServersDoNotAnswer(t *testing.T) {
 	addr := l.Addr().String()
 	must(t, l.Close())
 	s := through(t, addr, etcdstore.Config{})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), rivals.Patience)
 	defer cancel()
 	_, err = s.Leader(ctx, "g")
 	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), addr) || store.Definite(err) {

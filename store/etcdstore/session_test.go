@@ -3,6 +3,7 @@ package etcdstore_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3"
 
 	"github.com/go-singleton/singleton/internal/netproxy"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/etcdstore"
 )
@@ -85,8 +87,8 @@ func TestWhatHasLapsedIsNotRevived(t *testing.T) {
 
 func TestGrantsAreWholeSecondsAndTwoAtLeast(t *testing.T) {
 	t.Parallel()
-	log := &lockedLog{}
-	s := open(t, etcdstore.Config{Prefix: prefixOf(t), Logger: log.logger()})
+	log := &testlog.Log{}
+	s := open(t, etcdstore.Config{Prefix: prefixOf(t), Logger: log.Logger(slog.LevelInfo)})
 	for i, c := range []struct{ asked, granted time.Duration }{
 		{time.Millisecond, 2 * time.Second}, {2 * time.Second, 2 * time.Second}, {2001 * time.Millisecond, 3 * time.Second},
 		{15 * time.Second, 15 * time.Second}, {store.MaxDuration, store.MaxDuration},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/internal/netproxy"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/etcdstore"
 	"github.com/go-singleton/singleton/store/etcdstore/internal/etcdtest"
@@ -83,8 +84,8 @@ func TestAWatchThatHasFallenBehindACompactionIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	private := etcdtest.Start(t)
 	proxy := netproxy.Start(t, private.Addr())
-	log := &lockedLog{}
-	s := through(t, proxy.Addr(), etcdstore.Config{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	log := &testlog.Log{}
+	s := through(t, proxy.Addr(), etcdstore.Config{Logger: log.Logger(slog.LevelDebug)})
 	other := open(t, etcdstore.Config{Endpoints: []string{private.Addr()}})
 	hints := make(chan bool, 10_000)
 	must(t, s.Watch(t.Context(), "g", store.InboxFilled, func() { hints <- true }))
