@@ -4,32 +4,14 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redlock"
 )
-
-// lines is a log that many write.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 func to(t *testing.T, addrs ...string) (list []*redis.Client) {
 	for _, addr := range addrs {
@@ -59,8 +41,8 @@ func TestAllProblemsOfTheArgumentsAreToldAtOnce(t *testing.T) {
 
 func TestAnEvenNumberOfServersIsWarnedAbout(t *testing.T) {
 	for n, want := range map[int]bool{3: false, 4: true, 5: false} {
-		var log lines
-		s := open(t, to(t, "a:1", "b:1", "c:1", "d:1", "e:1")[:n], redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		var log testlog.Log
+		s := open(t, to(t, "a:1", "b:1", "c:1", "d:1", "e:1")[:n], redlock.Config{Logger: log.Logger(slog.LevelInfo)})
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

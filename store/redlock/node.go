@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/hub"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -125,8 +126,8 @@ type node interface {
 	post(ctx context.Context, group, id string, message []byte) (full bool, err error)
 
 	// watch reports on a topic of a group until ctx ends or the node is closed. It returns at once and holds no goroutine
-	// per group; listener must not block. Reports may be lost, doubled, late.
-	watch(ctx context.Context, group string, t store.Topic, listener func(notice)) error
+	// per group; listener must not block. Reports may be lost, doubled, late. The event of news is the same from each node.
+	watch(ctx context.Context, group string, t store.Topic, listener func(hub.Notice)) error
 
 	// close ends the node's connections and waits for its goroutines; calls under way fail.
 	close() error
@@ -244,19 +245,3 @@ type page struct {
 	Keys   []string // all keys, in any order, where the read named none
 	Values [][]byte // of the first keys, those listed or those asked for; none when a list does not fit into a page
 }
-
-// notice is what a node tells a watcher.
-type notice struct {
-	Kind  noticeKind
-	Event string // of news: what it is about, the same from each node
-}
-
-// noticeKind is what a notice says.
-type noticeKind uint8
-
-// The kinds of a notice. Stands and falls alternate, beginning with stands.
-const (
-	noticeStands noticeKind = iota + 1 // the subscription stands: news will come
-	noticeNews
-	noticeFalls // it does not any more
-)

@@ -192,17 +192,8 @@ func field(info, name string) string {
 	return ""
 }
 
-func (n *redisNode) watch(ctx context.Context, group string, t store.Topic, listener func(notice)) error {
-	n.sub.Listen(ctx, n.channel(group, t), group, t, func(told hub.Notice) {
-		switch told.Kind {
-		case hub.Stands:
-			listener(notice{Kind: noticeStands})
-		case hub.News:
-			listener(notice{Kind: noticeNews, Event: told.Event})
-		case hub.Falls:
-			listener(notice{Kind: noticeFalls})
-		}
-	})
+func (n *redisNode) watch(ctx context.Context, group string, t store.Topic, listener func(hub.Notice)) error {
+	n.sub.Listen(ctx, n.channel(group, t), group, t, listener)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/internal/testlog"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 	"github.com/go-singleton/singleton/store/redlock"
@@ -299,8 +300,8 @@ func TestQ7OneServerGivenTwiceIsNamed(t *testing.T) {
 func TestAReplicaIsWarnedAbout(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartNodes(t, 3, redistest.AppendOnly())
-	var log lines
-	s := open(t, clients(nodes), redlock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	var log testlog.Log
+	s := open(t, clients(nodes), redlock.Config{Logger: log.Logger(slog.LevelInfo)})
 	primary := nodes.All[0].Addr()
 	must(t, nodes.All[1].Client().Do(t.Context(), "REPLICAOF", "127.0.0.1", primary[strings.LastIndex(primary, ":")+1:]).Err())
 	until(t, func() bool {

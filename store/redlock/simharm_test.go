@@ -3,6 +3,8 @@ package redlock
 import (
 	"slices"
 	"time"
+
+	"github.com/go-singleton/singleton/internal/hub"
 )
 
 // Harms that last, or that take something away. Nodes lose data only so far as is promised to be borne: those that may
@@ -162,13 +164,13 @@ func (s *simScene) restart(n *simNode, how string, long time.Duration) {
 }
 
 // fall tells the watchers that their subscription has ended, and stand that it is there again.
-func (n *simNode) fall()  { n.announce(noticeFalls) }
-func (n *simNode) stand() { n.announce(noticeStands) }
+func (n *simNode) fall()  { n.announce(hub.Falls) }
+func (n *simNode) stand() { n.announce(hub.Stands) }
 
-func (n *simNode) announce(kind noticeKind) {
+func (n *simNode) announce(kind hub.Kind) {
 	n.watchers = slices.DeleteFunc(n.watchers, func(w *simWatcher) bool { return w.over() })
 	for _, w := range n.watchers {
-		w.link.notify(w, notice{Kind: kind})
+		w.link.notify(w, hub.Notice{Kind: kind})
 	}
 }
 

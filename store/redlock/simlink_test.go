@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/hub"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -149,12 +150,12 @@ func (s *simScene) fate(l *simLink) simFate {
 }
 
 // notify brings a notice to the client, or does not.
-func (l *simLink) notify(w *simWatcher, what notice) {
+func (l *simLink) notify(w *simWatcher, what hub.Notice) {
 	if l.client == nil {
 		return
 	}
 	s := l.client.simScene
-	if s.links[l.back] || what.Kind == noticeNews && !s.healthy && s.bus.chance(0.2) {
+	if s.links[l.back] || what.Kind == hub.News && !s.healthy && s.bus.chance(0.2) {
 		return
 	}
 	s.bus.reach(l.client, s.bus.between(simLeast, simMost), func() {
@@ -264,7 +265,7 @@ func (l *simLink) post(ctx context.Context, group, id string, message []byte) (b
 	return through(ctx, l, "post", id, func(n *simNode) bool { return n.post(group, id, message) })
 }
 
-func (l *simLink) watch(ctx context.Context, group string, t store.Topic, listener func(notice)) error {
+func (l *simLink) watch(ctx context.Context, group string, t store.Topic, listener func(hub.Notice)) error {
 	w := &simWatcher{link: l, over: func() bool { return ctx.Err() != nil }, group: group, topic: t, listener: listener}
 	if l.client == nil {
 		return nil
@@ -272,7 +273,7 @@ func (l *simLink) watch(ctx context.Context, group string, t store.Topic, listen
 	l.client.bus.put(l.who, "watch "+strconv.Itoa(int(t)), func() {
 		l.to.watchers = append(l.to.watchers, w)
 		if !l.to.down {
-			l.notify(w, notice{Kind: noticeStands})
+			l.notify(w, hub.Notice{Kind: hub.Stands})
 		}
 	})
 	return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/hub"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -98,7 +99,7 @@ type simWatcher struct {
 	over     func() bool
 	group    string
 	topic    store.Topic
-	listener func(notice)
+	listener func(hub.Notice)
 }
 
 // What a node keeps, as the scripts do.
@@ -461,7 +462,7 @@ func (n *simNode) tell(name string, t store.Topic, event string) {
 	n.watchers = slices.DeleteFunc(n.watchers, func(w *simWatcher) bool { return w.over() })
 	for _, w := range n.watchers {
 		if w.group == name && w.topic == t {
-			w.link.notify(w, notice{noticeNews, event})
+			w.link.notify(w, hub.Notice{Kind: hub.News, Event: event})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/hub"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -99,7 +100,7 @@ func (h *hints) subscribe(ctx context.Context, p *place) error {
 	}
 	failed := count{s: h.store}
 	for _, l := range h.store.links {
-		err := l.node.watch(watching, p.what.group, p.what.topic, func(n notice) { h.hear(p, l, n) })
+		err := l.node.watch(watching, p.what.group, p.what.topic, func(n hub.Notice) { h.hear(p, l, n) })
 		if err != nil {
 			failed.fail(l, l.named(err))
 		}
@@ -151,17 +152,17 @@ func (h *hints) close() {
 }
 
 // hear takes a report of a node.
-func (h *hints) hear(p *place, l *link, n notice) {
+func (h *hints) hear(p *place, l *link, n hub.Notice) {
 	h.mu.Lock()
 	call := false
 	switch n.Kind {
-	case noticeStands:
+	case hub.Stands:
 		before := len(p.stands)
 		p.stands[l] = true
 		call = before < h.store.quorum && len(p.stands) >= h.store.quorum
-	case noticeFalls:
+	case hub.Falls:
 		delete(p.stands, l)
-	case noticeNews:
+	case hub.News:
 		call = h.learn(p, l, n.Event)
 	}
 	h.mu.Unlock()
