@@ -153,14 +153,15 @@ func (t *term) begin(l *link) (other <-chan struct{}) {
 	return t.copying[l]
 }
 
-// since returns what was recorded after the state of a position, in order. When that is nothing and last is set, the copy is
-// over: what is recorded from now on is sent to the node itself, after it has got the rest.
+// since returns what was recorded after the state of a position, in order, each on top of the one before: a state that was
+// only named again, or a commit without the one before it, brings no node to where it leads. When that is nothing and last is
+// set, the copy is over: what is recorded from now on is sent to the node itself, after it has got the rest.
 func (t *term) since(at point, l *link, last bool) []write {
 	t.books.Lock()
 	defer t.books.Unlock()
 	var list []write
 	for _, w := range t.redo {
-		if w.To.At.compare(at) > 0 {
+		if w.From.At.compare(at) <= 0 && w.To.At.compare(at) > 0 {
 			list, at = append(list, w), w.To.At
 		}
 	}
