@@ -22,14 +22,14 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 	})
 	sure := count{s: s}
 	var newest head
-	lost, blank, doubtful := 0, 0, 0
+	lost, bare, doubtful := 0, 0, 0
 	for v := range answers.all(ctx) {
 		switch {
 		case v.err != nil:
 			sure.fail(v.link, v.err)
 			continue
-		case v.value.blank():
-			blank++
+		case v.value.blank() || v.value.doubt(v.durable) == "" && v.value.Head.position() == point{}:
+			bare++
 		}
 		if !v.value.Held {
 			sure.excuse(v.link, "does not hold the lease for this leader")
@@ -68,7 +68,7 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 			t.chosen = &write{From: newest, To: to}
 		}
 		err = s.move(ctx, t, write{Lease: t.lease, From: newest, To: to}, nil)
-	case blank == len(s.links): // a new group, or one of which nothing at all is left
+	case bare == len(s.links): // a new group, made on some nodes already or on none, or one of which nothing at all is left
 		err = s.found(ctx, t, to)
 	default:
 		return s.tooFew(ctx, t, &sure, doubtful)

@@ -70,3 +70,34 @@ func TestQ5ATermWritesBackNothingElseThanWhatItFoundFirst(t *testing.T) {
 		}
 	})
 }
+
+// A new group may have been made on some nodes when its first leader went: the next one makes it on all.
+func TestQ6ANewGroupThatWasMadeOnAMinorityIsMadeOnAll(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		at   head // of the one node that has a ledger
+		want bool
+	}{
+		{"nothing was committed", head{At: point{Token: 5}}, true},
+		{"something was committed", head{At: point{5, 1}}, false},
+		{"something had been committed before", head{At: point{Token: 5}, Base: point{4, 2}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				nodes, s := stubs(t, 3, Config{})
+				nodes[0].ledger.Head = c.at
+				for _, n := range nodes[1:] {
+					n.ledger.Marker, n.effect = "", writeBehind
+				}
+				err := s.restore(within(t), s.term(lease()))
+				if (err == nil) != c.want {
+					t.Errorf("got %v", err)
+				}
+				synctest.Wait()
+				if made := nodes[1].times("install") > 0; made != c.want {
+					t.Errorf("made on the others: %v", made)
+				}
+			})
+		})
+	}
+}
