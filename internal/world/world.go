@@ -17,6 +17,8 @@ type World struct {
 	ID     func() string    // a UUIDv7: sorts by the time it was made
 	Secret func() string    // 128 bits that nobody guesses
 	Turn   func()           // lets one goroutine go on at a time; nil lets all
+
+	Fork func(context.Context) context.Context // gives a goroutine that is about to begin a Turn of its own; nil: all have one
 }
 
 var real = &World{
@@ -45,6 +47,15 @@ func (w *World) WaitTurn() {
 	if w.Turn != nil {
 		w.Turn()
 	}
+}
+
+// Fork returns the context of a goroutine that is about to begin: a simulation can then tell those apart that do the same.
+// It returns ctx in real surroundings.
+func Fork(ctx context.Context) context.Context {
+	if w := From(ctx); w.Fork != nil {
+		return w.Fork(ctx)
+	}
+	return ctx
 }
 
 // Between returns a random duration in [lo, hi).

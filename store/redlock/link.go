@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/go-singleton/singleton/internal/world"
 )
 
 const (
@@ -76,6 +78,7 @@ func (t turn) wait(ctx context.Context) error {
 		case <-t.before:
 		case <-ctx.Done():
 		}
+		world.From(ctx).WaitTurn()
 		if end, limited := ctx.Deadline(); limited && !time.Now().Before(end) {
 			return context.DeadlineExceeded
 		}

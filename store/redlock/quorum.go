@@ -65,8 +65,9 @@ func ask[T stamped](ctx context.Context, s *Store, q query, call func(context.Co
 			v.answers <- vote[T]{link: l, err: l.named(refusals[i])}
 			continue
 		}
+		asking := world.Fork(context.WithoutCancel(ctx))
 		s.calls.Go(func() {
-			detached, cancel := context.WithDeadline(context.WithoutCancel(ctx), limit)
+			detached, cancel := context.WithDeadline(asking, limit)
 			defer cancel()
 			defer context.AfterFunc(s.ctx, cancel)()
 			got := vote[T]{link: l}
@@ -92,6 +93,12 @@ func ask[T stamped](ctx context.Context, s *Store, q query, call func(context.Co
 func (v *votes[T]) next(ctx context.Context) (vote[T], bool) {
 	if v.left == 0 {
 		return vote[T]{}, false
+	}
+	select {
+	case got := <-v.answers: // one that is there is heard, also by who has gone
+		v.left--
+		return got, true
+	default:
 	}
 	select {
 	case got := <-v.answers:

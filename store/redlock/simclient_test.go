@@ -25,7 +25,8 @@ type simClient struct {
 	store  store.Store
 	ways   []*simLink  // of it
 	closed atomic.Bool // it is being closed
-	rand   *rand.Rand  // its life's
+	forks  atomic.Uint64
+	rand   *rand.Rand // its life's
 	ctx    context.Context
 	cancel context.CancelFunc
 	paused time.Time // it stands still until then

@@ -31,14 +31,16 @@ func simSchedulerPlan(seed uint64) simPlan {
 	return p
 }
 
-// TestSimulationOfGrantsIsReplayed plays a seed on one processor and on several: everything must be as it was.
-func TestSimulationOfGrantsIsReplayed(t *testing.T) {
+// TestSimulationIsReplayed plays a seed on one processor and on several: everything must be as it was.
+func TestSimulationIsReplayed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	want := simPlay(t, 2, simGrantsPlan(2), 5*time.Minute, false)
-	for _, n := range []int{1, 2, 4} {
-		runtime.GOMAXPROCS(n)
-		if got := simPlay(t, 2, simGrantsPlan(2), 5*time.Minute, false); got.hash != want.hash {
-			t.Errorf("a seed has hash %x, and on %d processors %x", want.hash, n, got.hash)
+	for _, plan := range []func(uint64) simPlan{simGrantsPlan, simLedgerPlan, simSchedulerPlan} {
+		want := simPlay(t, 2, plan(2), 5*time.Minute, false)
+		for _, n := range []int{1, 2, 4} {
+			runtime.GOMAXPROCS(n)
+			if got := simPlay(t, 2, plan(2), 5*time.Minute, false); got.hash != want.hash {
+				t.Errorf("a seed has hash %x, and on %d processors %x", want.hash, n, got.hash)
+			}
 		}
 	}
 }

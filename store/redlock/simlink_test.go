@@ -47,7 +47,7 @@ func through[T any](ctx context.Context, l *simLink, op, about string, do func(n
 	if l.closed.Load() {
 		return answer, errors.New("the client is closed")
 	}
-	what := op + " " + about
+	what := op + " " + about + " " + simNameOf(ctx)
 	if ctx.Err() == nil {
 		answers := make(chan simAnswer, 1)
 		l.client.bus.put(l.who, what, func() {
@@ -60,9 +60,7 @@ func through[T any](ctx context.Context, l *simLink, op, about string, do func(n
 		case <-ctx.Done():
 		}
 	}
-	if !l.closed.Load() { // else so much ends at once that nobody can say in which order
-		l.client.bus.wait(l.client, l.who+" gives up "+what)
-	}
+	l.client.turn(l.who + " gives up " + what)
 	return answer, ctx.Err()
 }
 

@@ -70,17 +70,32 @@ func (c *simClient) serve() {
 // do is the work of all jobs.
 func (c *simClient) do(ctx context.Context, j simJob, run scheduler.Run) error {
 	w := &simRun{Run: run, who: c.name, ctx: ctx}
-	c.rest(ctx, 0)
+	name := simName(run.ID(), run.Attempt)
+	c.works(ctx, name, 0)
 	c.begins(w)
 	long := time.Duration(simHash(fmt.Sprint(c.seed, run.ID(), run.Attempt)) % uint64(j.long))
 	if simHash(fmt.Sprint(c.seed, run.ID()))%4 > 0 {
 		long %= 400 * time.Millisecond
 	}
-	if !c.rest(ctx, long) {
+	if !c.works(ctx, name, long) {
 		w.err = context.Cause(ctx)
 	}
 	c.ends(w)
 	return w.err
+}
+
+// works is a stretch of work: it goes on after that time, or when ctx ends, as soon as the root says so.
+func (c *simClient) works(ctx context.Context, name string, d time.Duration) bool {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	c.turn("works on " + name)
+	return ctx.Err() == nil
 }
 
 // simName is what an attempt is called.

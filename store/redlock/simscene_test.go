@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/go-singleton/singleton/internal/world"
 )
 
 // simScene is a group of clients over model nodes.
@@ -111,13 +109,7 @@ func (s *simScene) open() *simClient {
 	s.lives++
 	c := &simClient{simScene: s, name: "c" + strconv.Itoa(s.lives), done: make(chan struct{})}
 	c.rand = rand.New(rand.NewPCG(s.seed, simHash(c.name)))
-	w := world.Seeded(s.seed, c.name, func() time.Duration { return 0 })
-	w.Turn = func() {
-		if !c.closed.Load() {
-			s.bus.wait(c, world.Callers(4))
-		}
-	}
-	c.ctx, c.cancel = context.WithCancel(world.With(context.Background(), w))
+	c.ctx, c.cancel = context.WithCancel(c.surroundings())
 	c.store = c.connect()
 	return c
 }

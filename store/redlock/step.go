@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -118,7 +119,10 @@ func (p *step) after(ctx context.Context, come <-chan struct{}, l *link) (writte
 	select {
 	case <-come:
 	case <-ctx.Done():
-		return written{}, l.named(ctx.Err())
+	}
+	world.From(ctx).WaitTurn()
+	if err := ctx.Err(); err != nil {
+		return written{}, l.named(err)
 	}
 	got, err := one(ctx, p.Store, l, p.term.lease.Group, true, p.send)
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/internal/spell"
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -102,10 +103,12 @@ func (s *Store) begin(ctx context.Context) (limited context.Context, end func(),
 // background goes on with something after its call has returned; only who is in a call may ask for it. What it does is
 // bounded by the limits of requests, and ends with the store.
 func (s *Store) background(ctx context.Context, do func(context.Context)) {
+	going := world.Fork(context.WithoutCancel(ctx))
 	s.calls.Go(func() {
-		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
+		detached, cancel := context.WithTimeout(going, callLimit)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()
+		world.From(going).WaitTurn()
 		do(detached)
 	})
 }

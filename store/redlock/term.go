@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/world"
 	"github.com/go-singleton/singleton/store"
 )
 
@@ -93,8 +94,10 @@ func (t *term) enter(ctx context.Context) error {
 	}
 	select {
 	case t.gate <- struct{}{}:
+		world.From(ctx).WaitTurn()
 		return nil
 	case <-ctx.Done():
+		world.From(ctx).WaitTurn()
 		return ctx.Err()
 	}
 }
