@@ -12,8 +12,8 @@ var etcdStoreMutants = []mutant{
 	{
 		name: "etcd-revision-as-token", rule: "a token is no less than the candidate's clock: revisions begin anew with new data",
 		file:   "store/etcdstore/leases.go",
-		old:    "max(fence.token+1, uint64(now.UnixMicro()), c.Floor+1)",
-		new:    "max(fence.token+1, uint64(seen[0].revision), c.Floor+1)",
+		old:    "max(fence.Token+1, uint64(now.UnixMicro()), c.Floor+1)",
+		new:    "max(fence.Token+1, uint64(seen[0].revision), c.Floor+1)",
 		killer: test("./store/etcdstore", "TestB57AServerThatHasLostItsDataIsANewOne"),
 	},
 	{
