@@ -3,6 +3,7 @@ package etcdstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -106,6 +107,46 @@ func TestE2ALeaderCutOffBelievesNoLongerThanTheOthersKeepItsLease(t *testing.T) 
 		g.cluster.Cut(server, false)
 		g.whole()
 	}
+}
+
+// TestE2AServerThatHasLedEndsNoLease: it has stood still for longer than a lease lasts, and when it goes on it ends what it
+// thinks to have ended, before it hears of another leader of the servers. It knows of no renewal meanwhile.
+func TestE2AServerThatHasLedEndsNoLease(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	old := g.cluster.Leader()
+	s := open(g, etcdstore.Config{Endpoints: g.others(old), Prefix: g.prefix})
+	type term struct {
+		store.Lease
+		until time.Time // the holder's deadline
+	}
+	var terms []*term // many, because the server ends only some of them in time
+	for i := range 30 {
+		c, sent := candidate("a", "n1"), time.Now()
+		c.TTL = brief
+		l, err := s.Acquire(short(t), fmt.Sprint("g", i), c)
+		must(t, err)
+		terms = append(terms, &term{l, sent.Add(l.TTL)})
+	}
+	renew := func() {
+		for _, l := range terms {
+			sent := time.Now()
+			granted, err := s.Renew(short(t), l.Lease)
+			switch {
+			case err == nil:
+				l.until = sent.Add(granted.TTL)
+			case errors.Is(err, store.ErrLost) && time.Now().Before(l.until):
+				t.Fatalf("the lease of %s has ended %v early", l.Group, time.Until(l.until))
+			}
+		}
+	}
+	old.Stop()
+	for begin := time.Now(); time.Since(begin) < brief*3/2; {
+		renew()
+	}
+	old.Cont()
+	until(t, "the server follows", func() bool { renew(); return old.Serves() && !old.Leads() })
+	renew()
 }
 
 // TestE1NeverTwoLeadersWhateverBreaks breaks members of the cluster in turn, under three replicas that know them all.

@@ -46,6 +46,9 @@ var alarming = []struct {
 	{rpctypes.ErrCorrupt, corrupt},
 }
 
+// full tells whether the servers have refused to keep more.
+func full(err error) bool { return errors.Is(err, rpctypes.ErrNoSpace) }
+
 // coded is an error of grpc.
 type coded interface {
 	error

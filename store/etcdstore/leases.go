@@ -147,9 +147,9 @@ func (s *Store) Renew(ctx context.Context, lease store.Lease) (store.Grant, erro
 	return granted, err
 }
 
-// renew looks that the key of the lease is ours and on which etcd lease it hangs, and then keeps that alive. An etcd lease
-// that is kept alive has not ended before, and so the key has stood since it was looked at; to keep it alive alone
-// proves nothing, because the key may have been deleted, or another's may hang elsewhere.
+// renew hangs the lease, where it is ours, and its session on a new etcd lease. One that is kept alive instead can be ended
+// early, by a server that has led and knows nothing of that. Only when the servers are full, and grant none, is it kept alive;
+// the key stands then, because it hung on this etcd lease when it was looked at, which has not ended since.
 func (s *Store) renew(ctx context.Context, l *link, lease store.Lease) (none store.Grant, err error) {
 	seen, err := look(ctx, l, s.leaseKey(lease.Group), s.sessionKey(lease.Group, lease.Replica))
 	if err != nil {
@@ -169,15 +169,12 @@ func (s *Store) renew(ctx context.Context, l *link, lease store.Lease) (none sto
 		return none, store.ErrEnded
 	}
 	now := time.Now()
-	if seen[0].lease == seen[1].lease && about.seconds == wholeSeconds(lease.TTL) {
-		seconds, err := l.keepAlive(ctx, seen[0].lease)
-		if err == nil && seconds <= 0 {
-			err = errAgain
-		}
+	wanted := wholeSeconds(lease.TTL)
+	id, seconds, err := l.grant(ctx, wanted)
+	if full(err) && seen[0].lease == seen[1].lease && wanted == about.seconds {
+		seconds, err = l.keepAlive(ctx, seen[0].lease)
 		return store.Grant{TTL: time.Duration(seconds) * time.Second, Time: now.UTC()}, err
 	}
-	// Another duration, or a session that hangs elsewhere: both get an etcd lease of their own.
-	id, seconds, err := l.grant(ctx, wholeSeconds(lease.TTL))
 	if err != nil {
 		return none, err
 	}

@@ -2,10 +2,12 @@ package etcdstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -25,23 +27,20 @@ type link struct {
 	client   *clientv3.Client
 	ready    chan struct{} // closed when it has been opened, or not
 	failure  error         // why not; nil when it has
-	beats    chan *beat    // to the goroutine that keeps etcd leases alive
 
 	ctx    context.Context // ends when it is closed
 	cancel context.CancelFunc
-	work   sync.WaitGroup
 
 	mu      sync.Mutex
 	held    int // calls under way
 	retired bool
 	idle    chan struct{} // closed when it is retired and no call is under way
 	heard   time.Time     // when something was answered last
-	beating bool
 }
 
 // newLink opens a connection in the background, which ends it when it is retired.
 func newLink(s *Store, endpoint string) *link {
-	l := &link{endpoint: endpoint, ready: make(chan struct{}), idle: make(chan struct{}), beats: make(chan *beat)}
+	l := &link{endpoint: endpoint, ready: make(chan struct{}), idle: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
 	s.background.Go(func() {
 		l.client, l.failure = dial(l.ctx, s.cfg, endpoint)
@@ -54,7 +53,6 @@ func newLink(s *Store, endpoint string) *link {
 		if l.client != nil {
 			_ = l.client.Close()
 		}
-		l.work.Wait()
 	})
 	return l
 }
@@ -169,6 +167,20 @@ func (l *link) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, g
 		return 0, 0, err
 	}
 	return answer.ID, answer.TTL, nil
+}
+
+// keepAlive extends an etcd lease to its whole duration, and returns that in seconds. One that has ended is errAgain.
+func (l *link) keepAlive(ctx context.Context, id clientv3.LeaseID) (int64, error) {
+	answer, err := ask(ctx, l, func(ctx context.Context) (*clientv3.LeaseKeepAliveResponse, error) {
+		return l.client.KeepAliveOnce(clientv3.WithRequireLeader(ctx), id)
+	})
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return 0, errAgain
+	case err != nil:
+		return 0, err
+	}
+	return answer.TTL, nil
 }
 
 // left returns how many whole seconds are left of an etcd lease at least, and not all of one more; negative when it is

@@ -111,44 +111,48 @@ func TestGrantsAreWholeSecondsAndTwoAtLeast(t *testing.T) {
 	}
 }
 
-// TestRefreshesLeaveNoEtcdLeaseBehind: what is refreshed for as long as before keeps its etcd lease, and who comes second
-// gives back what he had been given.
-func TestRefreshesLeaveNoEtcdLeaseBehind(t *testing.T) {
+// TestEachRefreshHangsOnANewEtcdLease: nothing relies on an etcd lease for longer than it was given at first. A shorter refresh leaves a session
+// as long as it was.
+func TestEachRefreshHangsOnANewEtcdLease(t *testing.T) {
 	t.Parallel()
 	client := admin(t, server.Addr())
-	under := func(key string) int64 {
+	under := func(key string) clientv3.LeaseID {
 		found, err := client.Get(t.Context(), prefixOf(t)+"/singleton/g/"+key)
 		must(t, err)
-		return found.Kvs[0].Lease
+		return clientv3.LeaseID(found.Kvs[0].Lease)
 	}
 	s := open(t, etcdstore.Config{Prefix: prefixOf(t)})
 	r := store.Replica{ID: "a"}
-	join := func(ttl time.Duration) {
-		_, err := s.Join(short(t), "g", r, ttl, true)
+	var before clientv3.LeaseID
+	join := func(ttl time.Duration, longest time.Duration) {
+		granted, err := s.Join(short(t), "g", r, ttl, true)
 		must(t, err)
+		left, err := client.TimeToLive(t.Context(), under("sessions/a"))
+		must(t, err)
+		if under("sessions/a") == before {
+			t.Errorf("a session refreshed for %v hangs on the etcd lease that it hung on", ttl)
+		}
+		if granted < ttl || left.GrantedTTL > int64(longest/time.Second) || left.GrantedTTL < int64(longest/time.Second)-10 {
+			t.Errorf("a session refreshed for %v goes on for %v, on an etcd lease of %d s; want about %v", ttl, granted, left.GrantedTTL, longest)
+		}
+		before = under("sessions/a")
 	}
-	join(time.Hour)
-	first := under("sessions/a")
-	join(time.Hour)
-	join(time.Minute)
-	if under("sessions/a") != first {
-		t.Error("a refresh for as long as before, or for less than is left, has changed the etcd lease")
-	}
-	join(2 * time.Hour)
-	if under("sessions/a") == first {
-		t.Error("a longer session hangs on the same etcd lease")
-	}
+	join(time.Hour, time.Hour)
+	join(time.Hour, time.Hour)
+	join(time.Minute, time.Hour)
+	join(2*time.Hour, 2*time.Hour)
 	l := lead(t, s, "a", "n1")
-	_, err := s.Renew(short(t), l)
-	must(t, err)
-	if under("sessions/a") != under("lease") {
-		t.Error("lease and session of the leader do not end together")
-	}
-	join(24 * time.Hour)
-	_, err = s.Renew(short(t), l)
-	must(t, err)
-	if under("sessions/a") != under("lease") {
-		t.Error("a renewal has not brought lease and session together")
+	for range 2 {
+		before = under("lease")
+		_, err := s.Renew(short(t), l)
+		must(t, err)
+		if under("sessions/a") != under("lease") {
+			t.Error("lease and session of the leader do not end together")
+		}
+		if under("lease") == before {
+			t.Error("a lease that was renewed hangs on the etcd lease that it hung on")
+		}
+		join(24*time.Hour, 24*time.Hour)
 	}
 }
 

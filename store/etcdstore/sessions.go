@@ -1,7 +1,6 @@
 package etcdstore
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"time"
@@ -38,35 +37,26 @@ func (s *Store) touch(ctx context.Context, l *link, group string, r store.Replic
 	case !session.exists() && !start:
 		return 0, store.ErrEnded
 	}
-	told := len(r.Info) == 0 || bytes.Equal(r.Info, about.info)
-	if !told {
+	if len(r.Info) > 0 {
 		about.info = r.Info
 	}
 	wanted := wholeSeconds(ttl)
-	if session.exists() && wanted <= about.seconds {
-		if !told {
-			put := clientv3.OpPut(session.key, about.encode(), clientv3.WithLease(session.lease))
-			if err := l.change(ctx, []clientv3.Cmp{session.unchanged()}, put); err != nil {
-				return 0, err
-			}
-		}
-		var left int64
-		if wanted == about.seconds {
-			left, err = l.keepAlive(ctx, session.lease)
-		} else {
-			left, err = l.left(ctx, session.lease)
-		}
+	if wanted < about.seconds { // it may have been promised for longer
+		left, err := l.left(ctx, session.lease)
 		switch {
 		case err != nil:
 			return 0, err
-		case left >= wanted:
-			return time.Duration(left) * time.Second, nil
-		case wanted == about.seconds || left < 0: // it has ended since
+		case left < 0: // it has ended since
 			return 0, errAgain
 		}
+		wanted = max(wanted, left+1)
 	}
-	// It starts, or needs an etcd lease of another duration than the one that it hangs on.
+	// On a new etcd lease, as a lease is when it is renewed.
 	id, seconds, err := l.grant(ctx, wanted)
+	if full(err) && session.exists() && wanted == about.seconds {
+		seconds, err = l.keepAlive(ctx, session.lease)
+		return time.Duration(seconds) * time.Second, err
+	}
 	if err != nil {
 		return 0, err
 	}
