@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -34,7 +33,7 @@ type Server struct {
 	process.Process
 
 	dir  string
-	port *port
+	port *process.Port
 }
 
 // New starts a server on its own and waits until it serves; Close ends it.
@@ -42,21 +41,14 @@ func New() (*Server, error) {
 	if err := installed(); err != nil {
 		return nil, err
 	}
-	for range 20 {
-		s, err := newServer(0, newPort(), "")
-		if err != nil {
-			return nil, err
-		}
-		err = s.Restart()
-		if err == nil {
-			return s, nil
-		}
-		_ = s.Close()
-		if !errors.Is(err, process.ErrEnded) { // somebody has taken the port
-			return nil, err
-		}
+	s, err := newServer(0, newPort(), "")
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.New("zktest: no free port was found")
+	if err := s.Restart(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 func installed() error {
@@ -72,10 +64,10 @@ func installed() error {
 
 // newServer makes a directory for a server; id is 0 for one on its own, member has the lines that make it a member of an
 // ensemble.
-func newServer(id int, port *port, member string) (*Server, error) {
+func newServer(id int, port *process.Port, member string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "zktest-")
 	if err != nil {
-		return nil, fmt.Errorf("zktest: %w", errors.Join(err, port.release()))
+		return nil, fmt.Errorf("zktest: %w", errors.Join(err, port.Release()))
 	}
 	s := &Server{dir: dir, port: port}
 	config := "tickTime=" + strconv.FormatInt(Tick.Milliseconds(), 10) + `
@@ -94,43 +86,18 @@ admin.enableServer=false
 		os.WriteFile(filepath.Join(dir, "myid"), []byte(strconv.Itoa(id)), 0o600),
 	)
 	if err != nil {
-		return nil, errors.Join(err, port.release(), os.RemoveAll(dir))
+		return nil, errors.Join(err, port.Release(), os.RemoveAll(dir))
 	}
 	return s, nil
 }
 
-// port is one that no other server of these tests takes, also while the server that it belongs to is down: whoever wants
-// one has to get the UDP port of the same number, too, which nobody uses.
-type port struct {
-	number int
-	held   net.PacketConn
-}
-
-// newPort returns a port that nobody listens on.
-func newPort() *port {
-	for {
-		number := 30_000 + rand.IntN(2_700) // the kernel hands out those above, other servers of the tests take those below
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(number))
-		held, err := net.ListenPacket("udp", addr)
-		if err != nil {
-			continue
-		}
-		if l, err := net.Listen("tcp", addr); err == nil {
-			_ = l.Close()
-			return &port{number, held}
-		}
-		_ = held.Close()
-	}
-}
-
-func (p *port) String() string { return strconv.Itoa(p.number) }
-
-func (p *port) release() error { return p.held.Close() }
+// newPort returns a port that no other server of the tests takes.
+func newPort() *process.Port { return process.NewPort(30_000, 32_700) }
 
 func (s *Server) configFile() string { return filepath.Join(s.dir, "zoo.cfg") }
 
 // Addr returns the host and port for clients.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port.String()) }
+func (s *Server) Addr() string { return s.port.Addr() }
 
 // Restart kills the process, starts another with the same ports and data, and waits until it serves.
 func (s *Server) Restart() error {
@@ -205,5 +172,5 @@ func (s *Server) Ask(command string) string {
 // Close ends the process and removes its directory.
 func (s *Server) Close() error {
 	s.Kill()
-	return errors.Join(s.port.release(), os.RemoveAll(s.dir))
+	return errors.Join(s.port.Release(), os.RemoveAll(s.dir))
 }

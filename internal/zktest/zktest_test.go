@@ -53,4 +53,9 @@ func TestAnEnsembleLosesItsLeaderAndAMember(t *testing.T) {
 		t.Errorf("a frozen server answers that it is a %s", mode)
 	}
 	next.Cont()
+	if restarted, err := e.Heal(); err != nil {
+		t.Error(err)
+	} else if restarted {
+		t.Log("ZooKeeper wrote nothing any more")
+	}
 }

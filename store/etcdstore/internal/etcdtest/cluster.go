@@ -14,8 +14,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-
-	"github.com/go-singleton/singleton/internal/process"
 )
 
 // Cluster is several servers that decide by majority.
@@ -28,18 +26,11 @@ type Cluster struct {
 
 // NewCluster starts n servers, with arguments beside the usual ones, and waits until all of them serve; Close ends them.
 func NewCluster(n int, args ...string) (*Cluster, error) {
-	for range 20 {
-		c := &Cluster{args: args}
-		err := c.start(n)
-		if err == nil {
-			return c, nil
-		}
-		err = errors.Join(err, c.Close())
-		if !errors.Is(err, process.ErrEnded) { // somebody has taken a port
-			return nil, err
-		}
+	c := &Cluster{args: args}
+	if err := c.start(n); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	return nil, errors.New("etcdtest: no free port was found")
+	return c, nil
 }
 
 func (c *Cluster) start(n int) error {
@@ -65,25 +56,11 @@ func (c *Cluster) start(n int) error {
 		}
 	}
 	for _, s := range c.Servers {
-		err := s.Process.Wait(startLimit, func() bool { return c.collides() || s.Serves() })
-		if err == nil && c.collides() {
-			err = process.ErrEnded
-		}
-		if err != nil {
-			return fmt.Errorf("etcdtest: %w", err)
+		if err := s.Wait(); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// collides tells whether somebody has taken the port of a member: without it the others would wait.
-func (c *Cluster) collides() bool {
-	for _, s := range c.Servers {
-		if strings.Contains(s.Output(), "address already in use") {
-			return true
-		}
-	}
-	return false
 }
 
 // Addrs returns the hosts and ports for clients.

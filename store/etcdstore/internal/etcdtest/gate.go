@@ -33,7 +33,7 @@ type gateLink struct {
 }
 
 func newGate(c *Cluster, to *Server) (*gate, error) {
-	l, err := net.Listen("tcp", loopback(freePort()))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("etcdtest: %w", err)
 	}
@@ -55,7 +55,7 @@ func (g *gate) accept() {
 }
 
 func (g *gate) serve(near net.Conn) {
-	far, err := net.Dial("tcp", loopback(g.to.peers))
+	far, err := net.Dial("tcp", g.to.peers.Addr())
 	if err != nil {
 		_ = near.Close()
 		return

@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/process"
@@ -31,31 +28,24 @@ type Server struct {
 	process.Process
 
 	dir     string
-	port    int // for clients
-	peers   int // for the other members
-	metrics int
+	port    *process.Port // for clients
+	peers   *process.Port // for the other members
+	metrics *process.Port
 	args    []string
 }
 
 // New starts a server on its own, with arguments beside the usual ones, and waits until it serves; Close ends it.
 func New(args ...string) (*Server, error) {
-	for range 20 {
-		s, err := newServer()
-		if err != nil {
-			return nil, err
-		}
-		url := "http://" + loopback(s.peers)
-		s.args = append(s.member("etcd", url, "etcd="+url), args...)
-		err = s.Restart()
-		if err == nil {
-			return s, nil
-		}
-		_ = s.Close()
-		if !errors.Is(err, process.ErrEnded) { // somebody has taken a port
-			return nil, err
-		}
+	s, err := newServer()
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.New("etcdtest: no free port was found")
+	url := "http://" + s.peers.Addr()
+	s.args = append(s.member("etcd", url, "etcd="+url), args...)
+	if err := s.Restart(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 func newServer() (*Server, error) {
@@ -63,40 +53,25 @@ func newServer() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcdtest: %w", err)
 	}
-	return &Server{dir: dir, port: freePort(), peers: freePort(), metrics: freePort()}, nil
+	return &Server{dir: dir, port: newPort(), peers: newPort(), metrics: newPort()}, nil
 }
 
 // member returns the arguments of a member of a cluster that the others reach at url.
 func (s *Server) member(name, url, all string) []string {
 	return []string{
 		"--name", name, "--data-dir", s.data(), "--heartbeat-interval", "50", "--election-timeout", "500", "--unsafe-no-fsync",
-		"--listen-metrics-urls", "http://" + loopback(s.metrics), "--listen-peer-urls", "http://" + loopback(s.peers),
+		"--listen-metrics-urls", "http://" + s.metrics.Addr(), "--listen-peer-urls", "http://" + s.peers.Addr(),
 		"--initial-advertise-peer-urls", url, "--initial-cluster", all, "--log-level", "warn",
 	}
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-// taken are the ports that freePort has returned: a server listens a moment later.
-var taken sync.Map
-
-// freePort returns a port that nobody listens on, and never the same again.
-func freePort() int {
-	for {
-		port := 27_000 + rand.IntN(3_000) // the kernel hands out those from 32768 on, other servers of the tests take others
-		if l, err := net.Listen("tcp", loopback(port)); err == nil {
-			_ = l.Close()
-			if _, before := taken.LoadOrStore(port, true); !before {
-				return port
-			}
-		}
-	}
-}
+// newPort returns a port that no other server of the tests takes.
+func newPort() *process.Port { return process.NewPort(27_000, 30_000) }
 
 // Addr returns the host and port for clients.
-func (s *Server) Addr() string { return loopback(s.port) }
+func (s *Server) Addr() string { return s.port.Addr() }
 
 // Restart kills the process, starts another with the same ports and data, and waits until it serves.
 func (s *Server) Restart() error {
@@ -173,7 +148,7 @@ func (s *Server) Metric(name string, labels ...string) (sum float64) {
 func (s *Server) ask(path string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(s.metrics)+path, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics.Addr()+path, nil)
 	if err != nil {
 		return ""
 	}
@@ -193,5 +168,5 @@ func (s *Server) ask(path string) string {
 // Close ends the process and removes its directory.
 func (s *Server) Close() error {
 	s.Kill()
-	return os.RemoveAll(s.dir)
+	return errors.Join(s.port.Release(), s.peers.Release(), s.metrics.Release(), os.RemoveAll(s.dir))
 }
