@@ -6,22 +6,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/tally"
 	"github.com/go-singleton/singleton/scheduler"
 	"github.com/go-singleton/singleton/store"
 )
 
 // EverySecond has three replicas run a job every second, on stores that open returns, while breaks breaks the servers until
-// mend is called, and leadership is handed over. Each tick must have run once.
+// mend is called, and leadership is handed over. Each tick must have run once, or again where the history shows that an
+// attempt was interrupted.
 func EverySecond(t *testing.T, lease time.Duration, open func() store.Store, breaks func() (mend func())) {
 	t.Helper()
 	var mu sync.Mutex
-	ran := map[time.Time]int{}
+	var effects []tally.Effect
 	ticks := make(chan time.Time, 1000)
-	job := scheduler.Job{Name: "tick", Spec: "* * * * * *", CatchUp: scheduler.CatchUpAll,
+	job := scheduler.Job{Name: "tick", Spec: "* * * * * *", CatchUp: scheduler.CatchUpAll, OnInterrupt: scheduler.InterruptRerun,
 		Do: func(_ context.Context, run scheduler.Run) error {
 			mu.Lock()
 			defer mu.Unlock()
-			ran[run.Tick]++
+			effects = append(effects, tally.Effect{Tick: run.Tick.Unix(), At: time.Now()})
 			ticks <- run.Tick
 			return nil
 		}}
@@ -64,12 +66,14 @@ func EverySecond(t *testing.T, lease time.Duration, open func() store.Store, bre
 		}
 	}
 	mend()
-	last := after(tick.Add(2 * time.Second))
+	after(tick.Add(2 * time.Second))
+	inspector, err := scheduler.NewInspector(open(), "g", "judge")
+	Must(t, err)
+	var said tally.Chronicle
+	Must(t, said.Gather(Short(t), inspector, job.Name))
 	mu.Lock()
 	defer mu.Unlock()
-	for tick := first; !tick.After(last); tick = tick.Add(time.Second) {
-		if ran[tick] != 1 {
-			t.Errorf("%v ran %d times", tick, ran[tick])
-		}
+	if v := tally.Judge(effects, &said); len(v.Missing)+len(v.Doubled) > 0 {
+		t.Errorf("%v: missing %v, doubled %v", v, v.Missing, v.Doubled)
 	}
 }
