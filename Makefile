@@ -108,8 +108,10 @@ soak: setup ## real processes on a real store under six kinds of faults, FOR (5m
 
 TIMES ?= 5
 
-table: setup ## which promise survives what, as in docs/stores.md, measured ON redis, sentinels, cluster, zookeeper or all, each fault TIMES (5)
-	@go test ./internal/table -v -count=1 -run '^TestTable$$' -table.on $(ON) -table.times $(TIMES) -parallel 5 -timeout 6h
+table: setup ## which promise survives what, as in docs/stores.md, measured ON redis, sentinels, cluster, redlock, zookeeper, etcd or all, each fault TIMES (5)
+	@on="$(if $(filter all,$(ON)),. store/etcdstore,$(if $(filter etcd%,$(ON)),store/etcdstore,.))"; for m in $$on; do \
+		go -C $$m test ./internal/table -v -count=1 -run '^TestTable$$' -table.on $(ON) -table.times $(TIMES) -parallel 5 -timeout 6h || exit 1; \
+	done
 
 sim: ## ten virtual minutes of random faults for each of SEEDS (200) seeds from FIRST (1), in virtual time
 	@go test ./internal/sim -v -count=1 -run '^TestSimulation$$' -sim.first $(FIRST) -sim.seeds $(SEEDS) $(SIM) -timeout 24h

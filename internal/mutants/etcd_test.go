@@ -10,6 +10,20 @@ var etcdStoreMutants = []mutant{
 		killer: test("./store/etcdstore", "TestARenewalProvesTheKey"),
 	},
 	{
+		name: "etcd-lease-kept-alive", rule: "a renewal relies on a new etcd lease: a server that has led ends those that were kept alive meanwhile",
+		file:   "store/etcdstore/leases.go",
+		old:    "if full(err) && seen[0].lease == seen[1].lease",
+		new:    "if seen[0].lease == seen[1].lease",
+		killer: test("./store/etcdstore", "TestEachRefreshHangsOnANewEtcdLease"),
+	},
+	{
+		name: "etcd-session-shortened", rule: "a shorter refresh leaves a session as long as it was",
+		file:   "store/etcdstore/sessions.go",
+		old:    "wanted = max(wanted, left+1)",
+		new:    "_ = left",
+		killer: test("./store/etcdstore", "TestEachRefreshHangsOnANewEtcdLease"),
+	},
+	{
 		name: "etcd-revision-as-token", rule: "a token is no less than the candidate's clock: revisions begin anew with new data",
 		file:   "store/etcdstore/leases.go",
 		old:    "max(fence.Token+1, uint64(now.UnixMicro()), c.Floor+1)",

@@ -26,13 +26,16 @@
 // timeouts of the servers: what is asked for in between or below is granted as the next longer one. While a replica leads,
 // its session hangs on the etcd lease of its lease, so that one request keeps both alive.
 //
-// A renewal looks whether the key is there, is ours, and on which etcd lease it hangs, and then keeps that alive, in this
-// order. To keep an etcd lease alive proves nothing about who leads. It is not heard from the servers in time that an etcd
-// lease has ended, and nothing waits for that: who holds a lease stands on its own clock, from before it asked.
+// A renewal looks whether the key is there and ours, starts a new etcd lease, and moves the key there, guarded by what was
+// looked at; a session is refreshed in the same way. So nothing relies on an etcd lease for longer than it was given when it
+// began, and no server ends it earlier. To keep one alive would be cheaper, and is not safe: a server that has led, and has
+// stood still for longer than the etcd lease lasts, ends it when it goes on, by what it knows, before it hears of another
+// leader (seen with 3.7.3; etcd's issue 15247 tells of the same). An etcd lease that is left lapses. Only when the servers'
+// quota is used up, and they start none, is the old one kept alive.
 //
-// The servers end an etcd lease up to half a second late, and give all of them their whole time again after a change of
-// their leader. Use etcd 3.5.24 or 3.6.5 or later: an earlier member that leads no more may acknowledge a request to keep an
-// etcd lease alive (before 3.5.13), or one for an etcd lease that is being ended.
+// It is not heard from the servers in time that an etcd lease has ended, and nothing waits for that: who holds a lease stands
+// on its own clock, from before it asked. The servers end an etcd lease up to half a second late, and give all of them their
+// whole time again after a change of their leader.
 //
 // # Connections
 //
