@@ -78,9 +78,9 @@
 //
 // Redis 6.2 or later, or Valkey 7.2 or later. A user of its own needs, on the keys singleton:* and the channels singleton:*, the
 // commands evalsha, eval, time, info, type, get, set, del, unlink, exists, rename, persist, pttl, pexpire, pexpireat, hget,
-// hmget, hset, hsetnx, hdel, hexists, hlen, hkeys, sadd, smembers, zadd, zscore, zrem, zrangebyscore, publish, subscribe,
-// unsubscribe and ping; and config|get, without which no node is known to lose nothing. With a database other than 0 also
-// select, with a ClientName client|setname. Each node's client brings its own user, password and TLS.
+// hmget, hset, hsetnx, hdel, hexists, hlen, hkeys, sadd, sismember, smembers, zadd, zscore, zrem, zrangebyscore, publish,
+// subscribe, unsubscribe and ping; and config|get, without which no node is known to lose nothing. With a database other than
+// 0 also select, with a ClientName client|setname. Each node's client brings its own user, password and TLS.
 //
 // # Time
 //

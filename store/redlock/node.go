@@ -97,7 +97,8 @@ type node interface {
 
 	// stage puts records aside for install, and removes such, under the name of a transfer that nobody else uses. No changes
 	// begin a transfer; changes of one that has not begun, or has been forgotten, are an error. What is never installed is
-	// forgotten after a while, not before five minutes from its beginning, and then as a whole. Staging the same again is done.
+	// forgotten after a while, not before five minutes from its beginning, and then as a whole; and by a server that restarts,
+	// which may have lost some of it. Staging the same again is done.
 	stage(ctx context.Context, group, transfer string, changes []store.Change) error
 
 	// install makes what was staged the ledger's state. In this order:

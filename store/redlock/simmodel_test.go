@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -29,11 +30,52 @@ func TestModelNodeAnswersLikeARealOne(t *testing.T) {
 	}
 }
 
+// TestQ5WhatWasPutAsideForACopyEndsWithTheServer restarts a server that is being given the whole state: it may have lost some
+// of what it has been given, and must not take the rest for all.
+func TestQ5WhatWasPutAsideForACopyEndsWithTheServer(t *testing.T) {
+	server := redistest.Start(t, redistest.AppendOnly())
+	model := newSimNode(&simScene{plan: simPlan{page: 1 << 20}}, 0)
+	for _, c := range []struct {
+		name    string
+		node    node
+		restart func() error
+	}{
+		{"a real server", nodeAt(t, server), server.Restart},
+		{"a model", &simLink{to: model}, func() error { model.life++; return nil }},
+	} {
+		ask := claim{Candidate: store.Candidate{Replica: store.Replica{ID: "a"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true}, Attempt: "t"}
+		l := store.Lease{Group: "g", Replica: "a", Nonce: "n", Token: 1, Grant: store.Grant{TTL: time.Hour}}
+		stage := func(key string) error {
+			return c.node.stage(t.Context(), "g", "copy", []store.Change{{Bucket: "job", Key: key, Value: []byte("v")}})
+		}
+		to := head{At: point{1, 1}}
+		_, err := c.node.acquire(t.Context(), "g", ask)
+		if _, _, e := c.node.settle(t.Context(), l, "t"); e != nil {
+			err = errors.Join(err, e)
+		}
+		err = errors.Join(err, c.node.stage(t.Context(), "g", "copy", nil), stage("first"), c.restart())
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if err := stage("second"); err == nil {
+			t.Errorf("%s takes a second page after a restart", c.name)
+		}
+		if got, err := c.node.install(t.Context(), l, "copy", to); err != nil || got.Effect != writeNothing {
+			t.Errorf("%s makes what was put aside before a restart its state: %v, %v", c.name, got.Effect, err)
+		}
+		err = errors.Join(c.node.stage(t.Context(), "g", "again", nil), c.node.stage(t.Context(), "g", "again", nil))
+		if got, e := c.node.install(t.Context(), l, "again", to); err != nil || e != nil || got.Effect != writeDone {
+			t.Errorf("%s does not take a copy that began after the restart: %v, %v, %v", c.name, got.Effect, err, e)
+		}
+	}
+}
+
 // realNode returns a node at a server of its own.
-func realNode(t *testing.T) node {
+func realNode(t *testing.T) node { return nodeAt(t, redistest.Start(t)) }
+
+func nodeAt(t *testing.T, s *redistest.Server) node {
 	t.Helper()
-	client := redistest.Start(t).Client()
-	n := newRedisNode(client.Options(), Config{Prefix: "twin"})
+	n := newRedisNode(s.Client().Options(), Config{Prefix: "twin"})
 	t.Cleanup(func() {
 		if err := n.close(); err != nil {
 			t.Error(err)

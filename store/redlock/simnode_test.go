@@ -67,6 +67,7 @@ type simMember struct {
 type simStaged struct {
 	buckets simBuckets
 	at      int64
+	run     string
 }
 
 // simBuckets are records by bucket and key; values are never changed in place.
@@ -360,6 +361,7 @@ func (n *simNode) write(w write) written {
 			g.buckets.change(c)
 		}
 		g.ledger, g.head = true, w.To
+		n.named(g)
 	}
 	return written{n.report(g, &w.Lease), effect}
 }
@@ -368,12 +370,12 @@ func (n *simNode) stage(name, transfer string, changes []store.Change) error {
 	maps.DeleteFunc(n.data.staged, func(_ string, s simStaged) bool { return n.ms() > s.at+simStagedFor.Milliseconds() })
 	key := name + " " + transfer
 	s, begun := n.data.staged[key]
-	if !begun && len(changes) > 0 {
+	if len(changes) > 0 && (!begun || s.run != n.run()) {
 		return errors.New("the transfer has not begun, or has been forgotten")
 	}
 	n.writing()
 	if len(changes) == 0 {
-		s.at = n.ms()
+		s.at, s.run = n.ms(), n.run()
 	}
 	s.buckets = simClone(s.buckets)
 	for _, c := range changes {
@@ -392,14 +394,37 @@ func (n *simNode) install(l store.Lease, transfer string, to head) written {
 		effect = writeLost
 	case g.ledger && simLater(g.head, to):
 		effect = writeBehind
-	case !staged || n.ms() > s.at+simStagedFor.Milliseconds():
+	case !staged || s.run != n.run() || n.ms() > s.at+simStagedFor.Milliseconds():
 		effect = writeNothing
 	default:
 		n.writing()
 		delete(n.data.staged, l.Group+" "+transfer)
 		g.buckets, g.ledger, g.head, g.marker = s.buckets, true, to, n.run()
+		n.named(g)
 	}
 	return written{n.report(g, &l), effect}
+}
+
+// named judges that a node has what it says it has: no two different states have one name.
+func (n *simNode) named(g *simNodeGroup) {
+	if n.contents == nil { // nothing is judged
+		return
+	}
+	sum := g.buckets.sum()
+	if first, known := n.contents[g.head]; known && first != sum {
+		n.fail("%s has another state %s on %s than a node before it", n.name, simPoint(g.head.At), simPoint(g.head.Base))
+	}
+	n.contents[g.head] = sum
+}
+
+// sum tells records from others, in whatever order they were put there.
+func (b simBuckets) sum() (sum uint64) {
+	for bucket, records := range b {
+		for key, value := range records {
+			sum += simHash(bucket + " " + key + " " + string(value))
+		}
+	}
+	return sum
 }
 
 // simLater tells whether one state comes after another.

@@ -29,6 +29,7 @@ type simScene struct {
 	refusals []string // to lead, by an operator's question
 	lives    int
 	runs     simRuns
+	contents map[head]uint64 // of the states that nodes have had
 }
 
 // simPlan is what a scene is like.
@@ -55,6 +56,7 @@ type simPlan struct {
 func newSimScene(t *testing.T, seed uint64, plan simPlan, keep bool) *simScene {
 	s := &simScene{
 		t: t, seed: seed, plan: plan, trace: newSimTrace(keep), links: make(map[string]bool), faults: make(map[string]int),
+		contents: make(map[head]uint64),
 	}
 	s.bus = newSimBus(seed, s.trace)
 	s.judge = newSimJudge(s.fail)

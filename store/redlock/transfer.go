@@ -125,8 +125,10 @@ func (c *transfer) copyBucket(ctx context.Context, bucket string) error {
 				changes = append(changes, store.Change{Bucket: bucket, Key: keys[i], Value: value})
 			}
 		}
-		if err := c.stage(ctx, changes); err != nil {
-			return err
+		if len(changes) > 0 { // none would begin it anew
+			if err := c.stage(ctx, changes); err != nil {
+				return err
+			}
 		}
 		keys = keys[len(p.Values):]
 		if len(keys) == 0 {

@@ -32,6 +32,11 @@ local function this_run()
   return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 end
 
+-- begun is what the list of a copy holds besides the names of buckets, none of which is like it.
+local function begun()
+  return '@' .. this_run()
+end
+
 -- holder returns what a lease says: its token, replica, nonce and attempt.
 local function holder()
   local value = redis.call('GET', lease)

@@ -26,7 +26,7 @@ if not holds(token, replica, nonce) then
   return report('lost', token, replica, nonce)
 elseif later(redis.call('HGET', ledger, 'head') or '0 0 0 0', ARGV[4]) then
   return report('behind', token, replica, nonce)
-elseif redis.call('EXISTS', KEYS[9]) == 0 then
+elseif redis.call('SISMEMBER', KEYS[9], begun()) == 0 then
   return report('nothing', token, replica, nonce)
 end
 
@@ -37,7 +37,7 @@ for _, name in ipairs(redis.call('SMEMBERS', buckets)) do
 end
 redis.call('DEL', buckets)
 for _, name in ipairs(redis.call('SMEMBERS', KEYS[9])) do
-  if name ~= '' and redis.call('EXISTS', ARGV[6] .. name) == 1 then
+  if redis.call('EXISTS', ARGV[6] .. name) == 1 then
     redis.call('RENAME', ARGV[6] .. name, ARGV[5] .. name)
     redis.call('PERSIST', ARGV[5] .. name)
     redis.call('SADD', buckets, name)

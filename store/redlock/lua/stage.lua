@@ -1,16 +1,17 @@
 
 -- KEYS 9: the list of what is put aside, then what is put aside of each bucket
 -- ARGV begin (1 or 0), number of buckets, their names, then for each change: which bucket, key, put (1 or 0), value
--- Returns {ok} or {gone}. The list expires before anything on it: what it lists is there.
+-- Returns {ok} or {gone}. The list expires before anything on it, and belongs to the run of the server that it was begun in,
+-- since another one may have lost some of it: what it lists is there.
 
 local err = check() or foreign(KEYS[9], 'set') or check_buckets(10)
 if err then
   return err
 end
 if ARGV[1] == '1' then
-  redis.call('SADD', KEYS[9], '')
+  redis.call('SADD', KEYS[9], begun())
   redis.call('PEXPIRE', KEYS[9], 600000)
-elseif redis.call('EXISTS', KEYS[9]) == 0 then
+elseif redis.call('SISMEMBER', KEYS[9], begun()) == 0 then
   return {'gone'}
 end
 local count = tonumber(ARGV[2])
