@@ -89,8 +89,8 @@ var redlockStoreMutants = []mutant{
 	{
 		name: "redlock-repairs-below-the-counter", rule: "a late repair puts no lease where a later one was",
 		file:   "store/redlock/lua/repair.lua",
-		old:    "counter > tonumber(ARGV[1]) or ",
-		new:    "",
+		old:    "if counter > tonumber(ARGV[1]) then",
+		new:    "if counter < 0 then",
 		killer: test("./store/redlock", likeARealOne),
 	},
 	{
@@ -155,6 +155,27 @@ var redlockStoreMutants = []mutant{
 		old:    "t.chosen != nil && t.chosen.From != newest",
 		new:    "t.chosen != nil && t.chosen.From.At.Token > newest.At.Token",
 		killer: test("./store/redlock", "TestQ5ATermWritesBackNothingElseThanWhatItFoundFirst"), quick: true,
+	},
+	{
+		name: "redlock-copy-outlives-a-restart", rule: "a copy that was begun before a restart is not completed after it",
+		file:   "store/redlock/lua/install.lua",
+		old:    "redis.call('SISMEMBER', KEYS[9], begun()) == 0",
+		new:    "redis.call('EXISTS', KEYS[9]) == 0",
+		killer: test("./store/redlock", "TestQ5WhatWasPutAsideForACopyEndsWithTheServer"), quick: true,
+	},
+	{
+		name: "redlock-copy-of-what-comes-late", rule: "a copy whose source has gone on by a step that was not recorded is none",
+		file:   "store/redlock/transfer.go",
+		old:    "if c.newest.compare(to) > 0 {",
+		new:    "if c.newest.compare(to) > 1 {",
+		killer: test("./store/redlock", "TestQ5ACopyIsNoStateThatItsSourceHasPassed"),
+	},
+	{
+		name: "redlock-term-without-a-needed-server", rule: "a term that needs the records of a server with a higher token ends",
+		file:   "store/redlock/restore.go",
+		old:    "case len(sure.links)+outrun >= s.quorum:",
+		new:    "case len(sure.links) >= s.quorum:",
+		killer: test("./store/redlock", "TestQ6ATermThatNeedsAServerWithAHigherTokenEnds"),
 	},
 	{
 		name: "redlock-messages-of-one-server", rule: "messages are those of a majority together",

@@ -78,7 +78,11 @@ func (s *Store) repair(ctx context.Context, l store.Lease, t *term, v vote[renew
 		if t != nil {
 			info = t.info
 		}
-		return n.repair(ctx, l, info)
+		got, err := n.repair(ctx, l, info)
+		if t != nil && err == nil && got.Outcome == renewOutrun {
+			t.outrun(v.link)
+		}
+		return got, err
 	})
 }
 

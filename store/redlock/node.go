@@ -57,8 +57,8 @@ type node interface {
 	renew(ctx context.Context, l store.Lease) (renewed, error)
 
 	// repair puts the lease, its token and the session (with info, where it is not empty) where they are missing, for l.TTL
-	// from now: renewDone. It is refused (renewLost) when another holds the lease, when the counter is above the token, or
-	// when the nonce has been released. The counter becomes the token. Only a leader asks for it while it may
+	// from now: renewDone. It is refused when the counter is above the token (renewOutrun: this lease is never held there), when
+	// another holds the lease, or when the nonce has been released (renewLost). The counter becomes the token. Only a leader asks for it while it may
 	// rely on its lease; the attempt of a lease that is put there is "".
 	repair(ctx context.Context, l store.Lease, info []byte) (renewed, error)
 
@@ -191,6 +191,7 @@ const (
 	renewDone renewal = iota + 1
 	renewLost
 	renewEnded
+	renewOutrun
 )
 
 // renewed is the answer of renew and repair.

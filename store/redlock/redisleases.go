@@ -63,7 +63,7 @@ func readRenewal(r reply, err error) (renewed, error) {
 	if err != nil {
 		return renewed{}, err
 	}
-	outcomes := map[string]renewal{"done": renewDone, "lost": renewLost, "ended": renewEnded}
+	outcomes := map[string]renewal{"done": renewDone, "lost": renewLost, "ended": renewEnded, "outrun": renewOutrun}
 	s, err := r.stamp()
 	if err == nil && outcomes[r.word] == 0 {
 		err = errStrange

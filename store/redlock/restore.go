@@ -22,7 +22,7 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 	})
 	sure := count{s: s}
 	var newest head
-	lost, bare, doubtful := 0, 0, 0
+	lost, bare, doubtful, outrun := 0, 0, 0, 0
 	for v := range answers.all(ctx) {
 		switch {
 		case v.err != nil:
@@ -35,6 +35,9 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 			sure.excuse(v.link, "does not hold the lease for this leader")
 			if lost++; lost > len(s.links)-s.quorum {
 				return store.ErrLost
+			}
+			if t.isOutrun(v.link) && v.value.doubt(v.durable) == "" {
+				outrun++
 			}
 			continue
 		}
@@ -70,6 +73,8 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 		err = s.move(ctx, t, write{Lease: t.lease, From: newest, To: to}, nil)
 	case bare == len(s.links): // a new group, made on some nodes already or on none, or one of which nothing at all is left
 		err = s.found(ctx, t, to)
+	case len(sure.links)+outrun >= s.quorum:
+		return fmt.Errorf("%w: a server that is needed for the records has taken a higher token; a new term will have a higher one", store.ErrGap)
 	default:
 		return s.tooFew(ctx, t, &sure, doubtful)
 	}

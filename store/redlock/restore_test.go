@@ -71,6 +71,37 @@ func TestQ5ATermWritesBackNothingElseThanWhatItFoundFirst(t *testing.T) {
 	})
 }
 
+// A server that took a higher token, of a campaign that came to nothing, never holds the lease of this term. Where its records
+// are needed, because another server may have lost some, only another term can read them.
+func TestQ6ATermThatNeedsAServerWithAHigherTokenEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, c := range []struct {
+			repaired renewal
+			want     error
+		}{{renewLost, nil}, {renewOutrun, store.ErrGap}} {
+			nodes, s := stubs(t, 3, Config{})
+			l, err := s.Acquire(within(t), "g", candidate("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes[0].renewal, nodes[0].repaired, nodes[0].ledger.Held = renewLost, c.repaired, false
+			nodes[1].ledger.Marker = "an earlier run"
+			for _, n := range nodes {
+				n.ledger.Head = head{At: point{4, 6}}
+			}
+			synctest.Wait()
+			l.TTL = time.Minute
+			if _, err := s.Renew(within(t), l); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := readAll(within(t), s, l); err == nil || !errors.Is(err, c.want) && (c.want != nil || store.Definite(err)) {
+				t.Errorf("got %v after a repair of outcome %v, want %v", err, c.repaired, c.want)
+			}
+		}
+	})
+}
+
 // A new group may have been made on some nodes when its first leader went: the next one makes it on all.
 func TestQ6ANewGroupThatWasMadeOnAMinorityIsMadeOnAll(t *testing.T) {
 	for _, c := range []struct {

@@ -22,7 +22,7 @@ func simDigest(v any) string {
 	case simSettled:
 		return strconv.FormatBool(v.done)
 	case renewed:
-		return [...]string{"?", "done", "lost", "ended"}[v.Outcome]
+		return [...]string{"?", "done", "lost", "ended", "outrun"}[v.Outcome]
 	case holder:
 		return v.Replica + " " + simToken(v.Token)
 	case simJoined:

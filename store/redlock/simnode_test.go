@@ -50,6 +50,7 @@ type simNodeGroup struct {
 	head      head
 	marker    string
 	buckets   simBuckets
+	sum       uint64 // of what they hold
 	inbox     map[string][]byte
 }
 
@@ -252,7 +253,10 @@ func (n *simNode) renew(l store.Lease) renewed {
 
 func (n *simNode) repair(l store.Lease, info []byte) renewed {
 	g := n.group(l.Group)
-	if g.lease.end > 0 && !g.holds(l) || g.counter > l.Token || slices.Contains(g.released, l.Nonce) {
+	if g.counter > l.Token {
+		return renewed{n.stamp(), renewOutrun}
+	}
+	if g.lease.end > 0 && !g.holds(l) || slices.Contains(g.released, l.Nonce) {
 		return renewed{n.stamp(), renewLost}
 	}
 	n.writing()
@@ -282,7 +286,9 @@ func (n *simNode) withdraw(l store.Lease, attempt, event string) {
 	g.withdrawn = remembered(g.withdrawn, attempt)
 	if ours {
 		g.lease = simHeld{}
-		n.tell(l.Group, store.LeaseFree, event)
+		if event != "" {
+			n.tell(l.Group, store.LeaseFree, event)
+		}
 	}
 }
 
@@ -358,7 +364,13 @@ func (n *simNode) write(w write) written {
 				delete(g.inbox, c.Key)
 				continue
 			}
+			if n.contents != nil {
+				g.sum -= simRecord(c.Bucket, c.Key, g.buckets[c.Bucket][c.Key])
+			}
 			g.buckets.change(c)
+			if n.contents != nil {
+				g.sum += simRecord(c.Bucket, c.Key, g.buckets[c.Bucket][c.Key])
+			}
 		}
 		g.ledger, g.head = true, w.To
 		n.named(g)
@@ -400,6 +412,7 @@ func (n *simNode) install(l store.Lease, transfer string, to head) written {
 		n.writing()
 		delete(n.data.staged, l.Group+" "+transfer)
 		g.buckets, g.ledger, g.head, g.marker = s.buckets, true, to, n.run()
+		g.sum = g.buckets.sum()
 		n.named(g)
 	}
 	return written{n.report(g, &l), effect}
@@ -410,21 +423,27 @@ func (n *simNode) named(g *simNodeGroup) {
 	if n.contents == nil { // nothing is judged
 		return
 	}
-	sum := g.buckets.sum()
-	if first, known := n.contents[g.head]; known && first != sum {
+	if first, known := n.contents[g.head]; known && first != g.sum {
 		n.fail("%s has another state %s on %s than a node before it", n.name, simPoint(g.head.At), simPoint(g.head.Base))
 	}
-	n.contents[g.head] = sum
+	n.contents[g.head] = g.sum
 }
 
 // sum tells records from others, in whatever order they were put there.
 func (b simBuckets) sum() (sum uint64) {
 	for bucket, records := range b {
 		for key, value := range records {
-			sum += simHash(bucket + " " + key + " " + string(value))
+			sum += simRecord(bucket, key, value)
 		}
 	}
 	return sum
+}
+
+func simRecord(bucket, key string, value []byte) uint64 {
+	if value == nil {
+		return 0
+	}
+	return simHash(bucket + " " + key + " " + string(value))
 }
 
 // simLater tells whether one state comes after another.

@@ -23,16 +23,19 @@ type stub struct {
 	hold time.Duration // each answer
 	fail error         // of each answer
 
-	claim   claimed
-	settled bool
-	renewal renewal
-	holder  holder
-	left    time.Duration
-	living  []store.Replica
-	full    bool
-	ledger  report
-	effect  effect
-	durable bool
+	claim    claimed
+	settled  bool
+	renewal  renewal
+	repaired renewal
+	holder   holder
+	left     time.Duration
+	living   []store.Replica
+	full     bool
+	ledger   report
+	effect   effect
+	shelf    []string // buckets
+	ahead    uint64   // so many commits more than it had before, when a page is read
+	durable  bool
 
 	mu    sync.Mutex
 	asked []string
@@ -43,7 +46,7 @@ var errNoAnswer = errors.New("no answer")
 func newStub(i int) *stub {
 	run := fmt.Sprint("run", i)
 	return &stub{
-		id: fmt.Sprint("node", i), run: run, up: time.Hour, settled: true, renewal: renewDone, left: time.Minute,
+		id: fmt.Sprint("node", i), run: run, up: time.Hour, settled: true, renewal: renewDone, repaired: renewDone, left: time.Minute,
 		claim:  claimed{Outcome: claimGranted},
 		ledger: report{Marker: run, Held: true}, effect: writeDone,
 	}
@@ -124,7 +127,7 @@ func (n *stub) renew(ctx context.Context, _ store.Lease) (renewed, error) {
 }
 
 func (n *stub) repair(ctx context.Context, _ store.Lease, _ []byte) (renewed, error) {
-	return renewed{n.stamp(), renewDone}, n.ask(ctx, "repair")
+	return renewed{n.stamp(), n.repaired}, n.ask(ctx, "repair")
 }
 
 func (n *stub) release(ctx context.Context, _ store.Lease, _ string) error {
@@ -187,7 +190,9 @@ func (n *stub) vouch(ctx context.Context, _ string) (report, error) {
 
 func (n *stub) read(ctx context.Context, _ string, _ *store.Lease, _ string, _ []string) (page, error) {
 	err := n.ask(ctx, "read")
-	return page{report: n.report()}, err
+	r := n.report()
+	r.Head.At.Number += n.ahead
+	return page{report: r}, err
 }
 
 func (n *stub) post(ctx context.Context, _, _ string, _ []byte) (bool, error) {
@@ -196,5 +201,5 @@ func (n *stub) post(ctx context.Context, _, _ string, _ []byte) (bool, error) {
 
 func (n *stub) buckets(ctx context.Context, _ string) ([]string, report, error) {
 	err := n.ask(ctx, "buckets")
-	return nil, n.report(), err
+	return n.shelf, n.report(), err
 }

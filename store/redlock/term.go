@@ -28,13 +28,14 @@ type term struct {
 	books   sync.Mutex              // of the following: no I/O
 	runs    map[*link]string        // whose node has the whole state, as far as is known, and in which run of its server
 	copying map[*link]chan struct{} // to whose node the state is on its way; closed when it has come, or has not
+	outran  map[*link]bool          // whose node has taken a higher token, of a campaign that came to nothing
 	redo    []write                 // what was committed since the oldest of these copies has begun
 }
 
 func newTerm(l store.Lease, info []byte) *term {
 	return &term{
 		lease: l, info: bytes.Clone(info), gate: make(chan struct{}, 1),
-		runs: map[*link]string{}, copying: map[*link]chan struct{}{},
+		runs: map[*link]string{}, copying: map[*link]chan struct{}{}, outran: map[*link]bool{},
 	}
 }
 
@@ -124,6 +125,19 @@ func (t *term) lacking(l *link) bool {
 	defer t.books.Unlock()
 	_, has := t.runs[l]
 	return !has
+}
+
+// outrun notes that a node never holds the term's lease again.
+func (t *term) outrun(l *link) {
+	t.books.Lock()
+	defer t.books.Unlock()
+	t.outran[l] = true
+}
+
+func (t *term) isOutrun(l *link) bool {
+	t.books.Lock()
+	defer t.books.Unlock()
+	return t.outran[l]
 }
 
 // met notes which run of a server has answered: another one may have lost records.

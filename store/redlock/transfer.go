@@ -15,9 +15,10 @@ const rounds = 100
 // bring brings the whole state from one node to another while commits go on. It reads page by page what is at least the
 // state at, and puts it aside together with everything that was sent since: however torn the pages are, records are whole
 // values, and the last one sent is right. So the state that is installed is exactly that of the last commit sent, whether it
-// counts or not. What was refused there meanwhile is sent again until nothing is missing.
+// counts or not; where a page has come from a state that what was recorded does not lead to, nothing is installed. What was
+// refused there meanwhile is sent again until nothing is missing.
 //
-// The caller has begun the copy (term.begin) before it looked which state at is.
+// The caller has begun the copy (term.begin).
 func (s *Store) bring(ctx context.Context, t *term, from, to *link, at head) (written, error) {
 	complete := false
 	defer func() {
@@ -29,6 +30,7 @@ func (s *Store) bring(ctx context.Context, t *term, from, to *link, at head) (wr
 	if err := c.copy(ctx); err != nil {
 		return written{}, err
 	}
+	at = c.at
 	var got written
 	for i := range rounds {
 		missed := t.since(at.At, to, i > 0)
@@ -59,7 +61,8 @@ type transfer struct {
 	term     *term
 	from, to *link
 	name     string
-	at       head
+	at       head // the source has this state, or a later one
+	newest   head // that a page has come from
 }
 
 // one asks one node and waits for its answer.
@@ -87,6 +90,7 @@ func (c *transfer) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.at, c.newest = found.Head, found.Head
 	for _, bucket := range found.buckets {
 		if err := c.copyBucket(ctx, bucket); err != nil {
 			return err
@@ -151,6 +155,9 @@ func (c *transfer) page(ctx context.Context, bucket string, keys []string) (page
 	if err == nil {
 		err = c.usable(p.report, true)
 	}
+	if p.Head.compare(c.newest) > 0 {
+		c.newest = p.Head
+	}
 	return p, err
 }
 
@@ -176,8 +183,13 @@ func (c *transfer) stage(ctx context.Context, changes []store.Change) error {
 // install completes what was put aside by what was sent meanwhile, and makes it the target's ledger.
 func (c *transfer) install(ctx context.Context, missed []write) (written, error) {
 	to := c.at
+	if len(missed) > 0 {
+		to = missed[len(missed)-1].To
+	}
+	if c.newest.compare(to) > 0 {
+		return written{}, errors.New("redlock: a copy has ended: its source has made a step that was sent before it began")
+	}
 	for _, w := range missed {
-		to = w.To
 		var records []store.Change
 		for _, change := range w.Changes {
 			if change.Bucket != store.InboxBucket {

@@ -1,6 +1,6 @@
 
 -- ARGV token, replica, nonce, lease ms, info
--- Returns {done, ...} or {lost, ...}.
+-- Returns {done, ...}, {lost, ...} or {outrun, ...}.
 
 local err = check()
 if err then
@@ -12,7 +12,10 @@ local ttl = tonumber(ARGV[4])
 local token, replica, nonce = holder()
 local ours = token == ARGV[1] and replica == ARGV[2] and nonce == ARGV[3]
 local counter = tonumber(redis.call('HGET', votes, 'counter') or '0')
-if token and not ours or counter > tonumber(ARGV[1]) or is_refused('released', ARGV[3]) then
+if counter > tonumber(ARGV[1]) then
+  return answer('outrun', us)
+end
+if token and not ours or is_refused('released', ARGV[3]) then
   return answer('lost', us)
 end
 if ours then
