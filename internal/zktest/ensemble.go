@@ -120,8 +120,8 @@ func (e *Ensemble) Leader() *Server {
 const stuckAfter = 10 * time.Second
 
 // Heal waits until all members serve and a write goes through. ZooKeeper 3.8.0 sometimes comes out of a pause of a majority with
-// a proposal that nobody acknowledges, and as it commits in order, all members serve and nothing is written any more (twice
-// in 75 pauses). Then Heal does what an operator has to: it restarts the leader, and says so.
+// a proposal that nobody acknowledges, and as it commits in order, all members serve and nothing is written any more (four
+// times in 95 pauses). Then Heal does what an operator has to: it restarts the leader, and says so.
 func (e *Ensemble) Heal() (restarted bool, err error) {
 	for _, s := range e.Servers {
 		if err := s.Wait(); err != nil {
