@@ -36,36 +36,32 @@ type won struct {
 	session *Session
 }
 
-// campaign asks for the lease until this replica has it. It returns nil when ctx has ended, and with the error when a
-// fault is permanent.
-func (e *Elector) campaign(ctx context.Context) (*won, error) {
-	for ctx.Err() == nil {
-		if err := e.subscribe(); err != nil {
-			return nil, e.permanent(err)
-		}
-		select {
-		case <-e.wake: // this attempt is the answer to it
-		default:
-		}
-		w, err := e.acquire(ctx)
-		held, isHeld := errors.AsType[*store.HeldError](err)
-		switch {
-		case err == nil:
-			return w, nil
-		case errors.Is(err, store.ErrPermanent) && ctx.Err() == nil:
-			return nil, e.permanent(err)
-		case isHeld:
-			if e.settle(held.Leader.Replica) {
-				break
-			}
-			if pause := e.follow(held); pause > 0 {
-				e.wait(ctx, pause, e.wake)
-			}
-		default:
-			e.wait(ctx, e.retry(), nil)
-		}
+// campaign asks for the lease once, and begins a term when it is granted.
+func (e *Elector) campaign() step {
+	ctx := e.watching
+	if ctx.Err() != nil {
+		return step{}
 	}
-	return nil, nil
+	if err := e.subscribe(); err != nil {
+		return step{fault: e.permanent(err)}
+	}
+	select {
+	case <-e.wake: // this attempt is the answer to it
+	default:
+	}
+	won, err := e.acquire(ctx)
+	held, isHeld := errors.AsType[*store.HeldError](err)
+	switch {
+	case err == nil:
+		return e.start(won)
+	case errors.Is(err, store.ErrPermanent) && ctx.Err() == nil:
+		return step{fault: e.permanent(err)}
+	case !isHeld:
+		return e.again(e.retry(), nil)
+	case e.settle(held.Leader.Replica):
+		return e.again(0, nil)
+	}
+	return e.again(e.follow(held), e.wake)
 }
 
 // subscribe makes sure that hints come, before the lease is asked for: a release between the two would not be heard. A

@@ -40,13 +40,12 @@ type Elector struct {
 	cfg    Config
 	queue  queue
 	wake   chan struct{} // the lease may be free
-	freed  chan struct{} // the last hold has been released
 	keeps  sync.WaitGroup
 	world  *world.World // of the present Run
 
 	// What only Run's goroutine uses.
 	pulse pulse
-	cool  backoff.BackOff // grows with each term in a row that its work has ended
+	cool  backoff.BackOff // grows with each term in a row that its work has ended; nil after another
 	floor uint64          // the highest token seen
 	told  store.Leader    // whom LeaderChanged has named last
 	far   uint64          // token of the leader whose far expiry has been logged
@@ -58,10 +57,12 @@ type Elector struct {
 
 	watching   context.Context // ends with the last campaign
 	subscribed bool
+	lead       lead
 
 	mu       sync.Mutex
 	running  bool
 	open     bool            // Hold is possible
+	freed    chan struct{}   // the last hold has been released; nil while nobody waits for that
 	base     context.Context // Run's, without its end
 	id       string
 	drawn    *world.World // what drew id
@@ -86,7 +87,7 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Elector{leases: leases, cfg: cfg, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+	e := &Elector{leases: leases, cfg: cfg, wake: make(chan struct{}, 1)}
 	e.ledger, _ = leases.(store.Ledger)
 	e.cfg.Info = bytes.Clone(cfg.Info)
 	e.cfg.Logger = cfg.Logger.With("group", cfg.Group)
@@ -108,47 +109,68 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 // nil, which is a voluntary end.
 //
 // Run may be called again after it has returned; a second one at the same time is an error.
-func (e *Elector) Run(ctx context.Context, lead func(context.Context, *Term) error) error {
-	if err := e.begin(ctx); err != nil {
+func (e *Elector) Run(ctx context.Context, lead func(context.Context, *Term) error) (err error) {
+	apart(func() { err = e.begin(ctx) })
+	if err != nil {
 		return err
 	}
-	err := e.loop(ctx, lead)
-	e.end()
+	err = e.loop(ctx, lead)
+	apart(e.end)
 	return err
 }
 
 // loop is the state machine: it campaigns, serves a term, cools down where the term's end asks for it, and campaigns
-// again.
+// again. It does so in steps, between which it rests nearly all the time: there may be thousands of elections, and what
+// talks to the store or to a log takes a deep stack, which this goroutine would keep.
 func (e *Elector) loop(ctx context.Context, lead lead) error {
-	watching, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	e.watching, e.subscribed = watching, false
-	for ctx.Err() == nil {
-		won, err := e.campaign(ctx)
-		if won == nil {
-			return err
+	e.watching, e.subscribed, e.lead = ctx, false, lead
+	next := step{do: e.campaign}
+	for next.do != nil {
+		if next.pause > 0 {
+			world.Rest(next.ctx, next.pause, next.signal)
 		}
-		end := e.serve(ctx, lead, won)
-		switch {
-		case end.stop || end.fault != nil:
-			return end.fault
-		case end.failed:
-			e.rest(ctx, e.cool.NextBackOff())
-		case end.resigned:
-			e.rest(ctx, coolDown)
-		}
-		if end.lasted > longCoolDown {
-			e.cool.Reset()
-		}
+		apart(func() { next = next.do() })
 	}
-	return nil
+	return next.fault
 }
 
-// rest lets another replica lead first.
-func (e *Elector) rest(ctx context.Context, d time.Duration) {
-	d = e.world.Between(d, d+d/4)
-	e.expect(d)
-	world.Rest(ctx, d, nil)
+// step is what comes next, and when.
+type step struct {
+	do     func() step // nil: Run ends
+	fault  error       // with this
+	pause  time.Duration
+	ctx    context.Context // its end cuts the pause short
+	signal <-chan struct{} // so does this; nil is none
+}
+
+// again returns the next attempt.
+func (e *Elector) again(pause time.Duration, signal <-chan struct{}) step {
+	e.expect(pause)
+	return step{do: e.campaign, pause: pause, ctx: e.watching, signal: signal}
+}
+
+// apart runs f on a goroutine of its own and waits for it.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
+// rest returns how long to let another replica lead first, d or a little more.
+func (e *Elector) rest(d time.Duration) time.Duration { return e.world.Between(d, d+d/4) }
+
+// longerRest returns how long to rest after one more term that its work has ended.
+func (e *Elector) longerRest() time.Duration {
+	if e.cool == nil {
+		e.cool = backoff.NewExponentialBackOff(backoff.WithInitialInterval(coolDown), backoff.WithMultiplier(2),
+			backoff.WithMaxInterval(longCoolDown), backoff.WithMaxElapsedTime(0), backoff.WithRandomizationFactor(0))
+	}
+	return e.rest(e.cool.NextBackOff())
 }
 
 // begin prepares a Run.
@@ -162,8 +184,7 @@ func (e *Elector) begin(ctx context.Context) error {
 	e.base = context.WithoutCancel(ctx)
 	e.world = world.From(ctx)
 	e.pulse = pulse{world: e.world, trouble: trouble{log: e.log, call: "lease"}}
-	e.cool = backoff.NewExponentialBackOff(backoff.WithInitialInterval(coolDown), backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(longCoolDown), backoff.WithMaxElapsedTime(0), backoff.WithRandomizationFactor(0))
+	e.cool = nil
 	e.told, e.far, e.idle = store.Leader{}, 0, min(3*e.cfg.Lease, store.MaxDuration)
 	if e.used || e.drawn != e.world {
 		e.draw(e.world)
@@ -192,6 +213,9 @@ func (e *Elector) close() bool {
 	defer e.mu.Unlock()
 	e.due = time.Time{}
 	e.open = e.holds > 0
+	if e.open && e.freed == nil {
+		e.freed = make(chan struct{}, 1)
+	}
 	return !e.open
 }
 
@@ -209,13 +233,18 @@ func (e *Elector) draw(w *world.World) {
 func (e *Elector) Resign(ctx context.Context) error {
 	e.mu.Lock()
 	t := e.term
-	e.mu.Unlock()
 	if t == nil {
+		e.mu.Unlock()
 		return nil
 	}
+	if t.done == nil {
+		t.done = make(chan struct{})
+	}
+	done := t.done
+	e.mu.Unlock()
 	t.cancel(ErrResigned)
 	select {
-	case <-t.done:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -52,10 +52,7 @@ func (p *pulse) ask(ctx context.Context, limit time.Duration, call func(context.
 	attempt, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	sent := time.Now()
-	// On a goroutine of its own: a call takes a deep stack, which this one would keep while it waits for the next.
-	called := make(chan error, 1)
-	go func() { called <- call(attempt) }()
-	err := <-called
+	err := call(attempt)
 	// An attempt that ran out counts as a reply that took so long: otherwise the attempts would never grow up to a store
 	// that has become slow.
 	if answered(err) || attempt.Err() == context.DeadlineExceeded {
@@ -72,31 +69,35 @@ func (p *pulse) ask(ctx context.Context, limit time.Duration, call func(context.
 }
 
 // beat asks every interval of what was granted, for the first time after wait, and sooner after an attempt without an
-// answer or when life is suspect. It returns the refusal that ended it, or nil when ctx has ended. A permanent fault is
-// no refusal: what was granted lives until its deadline.
-func (p *pulse) beat(ctx context.Context, life *lifetime.Lifetime, ttl, wait time.Duration,
-	call func(ctx context.Context, sent world.Instant) (granted time.Duration, err error),
-) error {
-	for world.Rest(ctx, wait, life.Suspect()) {
-		sent := p.world.Now()
-		err := p.ask(ctx, p.timeout(ttl, life.Patience()), func(ctx context.Context) (err error) {
-			granted, err := call(ctx, sent)
-			if err == nil {
-				ttl = granted
-			}
-			return err
-		})
-		switch {
-		case err == nil:
-			elapsed, _ := p.world.Since(sent)
-			wait = interval(ttl) - elapsed
-		case answered(err):
-			return err
-		default:
-			wait = p.retry(longPause)
-		}
+// answer or when life is suspect. It returns the refusal that ended it, or nil when ctx has ended.
+func (p *pulse) beat(ctx context.Context, life *lifetime.Lifetime, ttl, wait time.Duration, call extension) (refusal error) {
+	for refusal == nil && world.Rest(ctx, wait, life.Suspect()) {
+		apart(func() { ttl, wait, refusal = p.extend(ctx, life, ttl, call) })
 	}
-	return nil
+	return refusal
+}
+
+// extension asks the store to go on granting something; sent is when.
+type extension func(ctx context.Context, sent world.Instant) (granted time.Duration, err error)
+
+// extend makes one attempt to have what life stands for granted again, which was granted for ttl. It returns for how long
+// it is granted now, how long to wait before the next attempt, and the refusal if there was one. A permanent fault is no
+// refusal: what was granted lives until its deadline.
+func (p *pulse) extend(ctx context.Context, life *lifetime.Lifetime, ttl time.Duration, call extension) (granted, wait time.Duration, refusal error) {
+	sent := p.world.Now()
+	err := p.ask(ctx, p.timeout(ttl, life.Patience()), func(ctx context.Context) (err error) {
+		granted, err = call(ctx, sent)
+		return err
+	})
+	switch {
+	case err == nil:
+		elapsed, _ := p.world.Since(sent)
+		return granted, interval(granted) - elapsed, nil
+	case answered(err):
+		return ttl, 0, err
+	default:
+		return ttl, p.retry(longPause), nil
+	}
 }
 
 // answered reports whether the store has said yes or no, so that the outcome of the call is known. A permanent fault is

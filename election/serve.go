@@ -15,96 +15,82 @@ import (
 
 var errReturned = errors.New("election: lead has returned")
 
-// ending says how a term ended and what follows.
-type ending struct {
-	stop     bool  // Run ends
-	fault    error // Run ends with it
-	failed   bool  // the work ended the term: cool down, longer each time
-	resigned bool
-	lasted   time.Duration
-}
-
-// work is what became of a call of lead.
-type work struct {
-	over     chan struct{} // closed when lead has returned
-	err      error
-	panicked bool
-	stack    string // of a panic
-	early    bool   // its context was still alive
-	failed   bool   // err is news, and not the reason for which it was told to end
-}
-
-// serve leads for one term. It returns when the work has returned and the lease has been released or is over.
-func (e *Elector) serve(ctx context.Context, lead lead, won *won) ending {
-	t := e.newTerm(won)
-	stopping := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { defer close(stopping); t.cancel(context.Cause(ctx)) })
+// start begins a term.
+func (e *Elector) start(won *won) step {
+	t := &Term{
+		lease: won.lease, session: won.session, asked: won.sent.Mono, granted: won.lease.TTL, returned: make(chan struct{}),
+	}
+	t.life = lifetime.New(e.base, won.sent, won.lease.TTL, ErrExpired)
+	t.ctx, t.cancel = context.WithCancelCause(e.watching)
+	t.life.AlsoCancel(t.cancel)
+	t.log = e.log() // names the session that it leads on, which may be over when the term is
+	e.compareClocks(t, won.lease.Time, won.replied)
 	e.elected(t)
-
-	renewals, endRenewals := context.WithCancel(t.life.Context())
-	w := &work{over: make(chan struct{})}
-	go func() {
-		defer close(w.over)
-		defer endRenewals()
-		e.work(lead, t, w)
-	}()
-	last := e.renew(renewals, t)
-	e.keepAgain()
-
-	if cause := t.life.Over(); cause != nil { // the work may go on, the term does not
-		e.lost(t, cause)
-		e.outlast(t, w)
-	}
-	<-w.over
-	e.mu.Lock()
-	e.overdue = nil // not when the lease is released: that may get no answer
-	e.mu.Unlock()
-	if !stop() {
-		<-stopping
-	}
-	return e.finish(t, w, last)
+	go e.work(t)
+	return e.serving(t, interval(t.granted)-time.Since(t.asked))
 }
 
-// finish ends a term whose work has returned.
-func (e *Elector) finish(t *Term, w *work, last error) ending {
-	end := ending{stop: errors.Is(w.err, ErrStop), lasted: time.Since(t.asked)}
-	cause := context.Cause(t.ctx)
-	if w.early {
-		cause = w.err
-		if cause == nil {
-			cause = errReturned
-		}
-		end.failed = !end.stop
-	}
-	end.failed = end.failed || w.panicked
-	end.resigned = errors.Is(cause, ErrResigned)
+// serving returns the next renewal of t, or its end where that comes first.
+func (e *Elector) serving(t *Term, pause time.Duration) step {
+	e.expect(max(pause, t.granted))
+	return step{do: func() step { return e.serve(t) }, pause: pause, ctx: t.life.Context()}
+}
 
-	over := t.life.Over()
-	t.life.End(cause) // not valid any more before anyone else can be
-	t.cancel(cause)
-	e.lost(t, cause)
-	if !errors.Is(over, ErrLost) {
+// serve renews the lease, or ends the term when its work has returned, its lease is over or the store refuses.
+func (e *Elector) serve(t *Term) step {
+	ctx := t.life.Context()
+	if ctx.Err() != nil {
+		return e.finish(t)
+	}
+	granted, pause, refusal := e.pulse.extend(ctx, t.life, t.granted, func(ctx context.Context, sent world.Instant) (time.Duration, error) {
+		return e.renew(ctx, t, sent)
+	})
+	if refusal != nil { // the lease is not ours, or the session has ended
+		e.heard(t.lease.Replica, refusal)
+		t.life.End(refusal)
+		return e.finish(t)
+	}
+	t.granted = granted
+	return e.serving(t, pause)
+}
+
+// finish ends a term: its work has returned, or its lease is over. It returns when both is so, and the lease has been
+// released where it was still ours.
+func (e *Elector) finish(t *Term) step {
+	e.keepAgain()
+	e.lost(t, t.life.Over()) // the work may go on, the term does not
+	e.outlast(t)
+	lasted := time.Since(t.asked)
+
+	w := &t.work
+	if !errors.Is(w.over, ErrLost) {
 		e.release(t.lease, max(e.cfg.Lease/5, tidying))
 	}
-	e.report(t, w)
-	if errors.Is(over, ErrExpired) && errors.Is(last, store.ErrPermanent) {
-		end.fault = e.permanent(last)
-	}
+	e.report(t)
 	e.tell(store.Leader{})
 	e.mu.Lock()
 	e.term = nil
+	done := t.done
 	e.mu.Unlock()
-	close(t.done)
-	return end
-}
+	if done != nil {
+		close(done)
+	}
 
-func (e *Elector) newTerm(won *won) *Term {
-	t := &Term{lease: won.lease, session: won.session, asked: won.sent.Mono, done: make(chan struct{})}
-	t.life = lifetime.New(e.base, won.sent, won.lease.TTL, ErrExpired)
-	t.ctx, t.cancel = context.WithCancelCause(t.life.Context())
-	t.log = e.log() // names the session that it leads on, which may be over when the term is
-	e.compareClocks(t, won.lease.Time, won.replied)
-	return t
+	var pause time.Duration
+	switch {
+	case errors.Is(w.over, ErrExpired) && errors.Is(t.fault, store.ErrPermanent):
+		return step{fault: e.permanent(t.fault)}
+	case errors.Is(w.err, ErrStop):
+		return step{}
+	case w.early, w.panicked:
+		pause = e.longerRest()
+	case errors.Is(w.cause, ErrResigned):
+		pause = e.rest(coolDown)
+	}
+	if lasted > longCoolDown {
+		e.cool = nil
+	}
+	return e.again(pause, nil)
 }
 
 // elected makes t the current term.
@@ -119,11 +105,8 @@ func (e *Elector) elected(t *Term) {
 	e.tell(store.Leader{Replica: t.lease.Replica, Token: t.Token(), Remaining: t.lease.TTL})
 }
 
-// lost notes the end of t, once, and tells who wants to know.
+// lost notes the end of t and tells who wants to know.
 func (e *Elector) lost(t *Term, cause error) {
-	if t.cause != nil {
-		return
-	}
 	t.cause = cause
 	if f := e.cfg.Callbacks.Lost; f != nil {
 		e.queue.add(func() { f(t, cause) })
@@ -131,7 +114,8 @@ func (e *Elector) lost(t *Term, cause error) {
 }
 
 // report logs how t has ended: when its lease has been given up, because a log that nobody reads may block for ever.
-func (e *Elector) report(t *Term, w *work) {
+func (e *Elector) report(t *Term) {
+	w := &t.work
 	level := slog.LevelInfo
 	if errors.Is(t.cause, ErrExpired) || errors.Is(t.cause, ErrLost) || errors.Is(t.cause, store.ErrEnded) {
 		level = slog.LevelWarn
@@ -145,9 +129,11 @@ func (e *Elector) report(t *Term, w *work) {
 	t.log.Log(t.life.Context(), level, "term has ended", "token", t.Token(), "cause", t.cause)
 }
 
-// work calls lead and notes what becomes of it.
-func (e *Elector) work(lead lead, t *Term, w *work) {
+// work calls lead, notes what has become of it, and ends the term.
+func (e *Elector) work(t *Term) {
+	w := &t.work
 	w.err, w.panicked = errors.New("election: lead called runtime.Goexit"), true
+	defer close(t.returned)
 	defer func() {
 		if r := recover(); r != nil {
 			w.err, w.stack = fmt.Errorf("election: lead panicked: %v", r), string(debug.Stack())
@@ -155,37 +141,37 @@ func (e *Elector) work(lead lead, t *Term, w *work) {
 		w.early = t.ctx.Err() == nil
 		w.failed = !errors.Is(w.err, ErrStop) && w.err != nil &&
 			(w.early || !errors.Is(w.err, context.Cause(t.ctx)) && !errors.Is(w.err, t.ctx.Err()))
+		switch {
+		case !w.early:
+			w.cause = context.Cause(t.ctx)
+		case w.err != nil:
+			w.cause = w.err
+		default:
+			w.cause = errReturned
+		}
+		w.over = t.life.Over()
+		t.life.End(w.cause) // not valid any more before anyone else can be
 	}()
-	w.err = lead(t.ctx, t)
+	w.err = e.lead(t.ctx, t)
 	w.panicked = false
 }
 
-// renew extends lease and session until ctx ends, because the work has returned or the lease is over, or until the store
-// says that the lease is not ours. It returns the fault of the last renewal, if it failed.
-func (e *Elector) renew(ctx context.Context, t *Term) (last error) {
+// renew extends lease and session.
+func (e *Elector) renew(ctx context.Context, t *Term, sent world.Instant) (time.Duration, error) {
 	e.expect(t.lease.TTL)
-	ttl := t.lease.TTL
-	answer := e.pulse.beat(ctx, t.life, ttl, interval(ttl)-time.Since(t.asked), func(attempt context.Context, sent world.Instant) (time.Duration, error) {
-		e.expect(ttl)
-		g, err := e.leases.Renew(attempt, t.lease)
-		if ctx.Err() == nil {
-			last = err
-		}
-		if err != nil {
-			return 0, err
-		}
-		if !t.session.life.Extend(sent, g.TTL) || !t.life.Extend(sent, g.TTL) {
-			t.life.End(ErrExpired) // an answer that comes too late is worth nothing
-		}
-		e.compareClocks(t, g.Time, e.world.Now())
-		t.log.Debug("renewed", "token", t.Token(), "took", time.Since(sent.Mono))
-		return g.TTL, nil
-	})
-	if answer != nil { // refused: the lease is not ours, or the session has ended
-		e.heard(t.lease.Replica, answer)
-		t.life.End(answer)
+	g, err := e.leases.Renew(ctx, t.lease)
+	if t.life.Context().Err() == nil {
+		t.fault = err
 	}
-	return last
+	if err != nil {
+		return 0, err
+	}
+	if !t.session.life.Extend(sent, g.TTL) || !t.life.Extend(sent, g.TTL) {
+		t.life.End(ErrExpired) // an answer that comes too late is worth nothing
+	}
+	e.compareClocks(t, g.Time, e.world.Now())
+	t.log.Debug("renewed", "token", t.Token(), "took", time.Since(sent.Mono))
+	return g.TTL, nil
 }
 
 // compareClocks notes the store's clock, as a reply of this moment has it, and warns when it has jumped since the last that
@@ -208,24 +194,32 @@ func (e *Elector) compareClocks(t *Term, store time.Time, replied world.Instant)
 	}
 }
 
-// outlast waits for work whose lease is over, and reports it when it goes on past the deadline. Where this process was
+// outlast waits for work whose term is over, and reports it when it goes on past the deadline. Where this process was
 // frozen past that, the work has only been told now, and gets a moment to return.
-func (e *Elector) outlast(t *Term, w *work) {
+func (e *Elector) outlast(t *Term) {
 	timer := time.NewTimer(max(t.life.UntilDeadline(), lifetime.Guard(t.lease.TTL)/2))
 	defer timer.Stop()
 	e.expect(unlimited)
 	select {
-	case <-w.over:
+	case <-t.returned:
 		return
 	case <-timer.C:
 	}
 	select {
-	case <-w.over:
+	case <-t.returned:
 		return
 	default:
 	}
-	e.mu.Lock()
-	e.overdue = t
-	e.mu.Unlock()
+	e.late(t)
 	e.log().Error("work goes on after its lease has ended", "token", t.Token(), "error", t.life.Over())
+	<-t.returned
+	e.late(nil)
+}
+
+// late notes the term whose work goes on past its lease; nil is none. That ends when the work returns and not when the
+// lease is released, which may get no answer.
+func (e *Elector) late(t *Term) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.overdue = t
 }

@@ -21,10 +21,26 @@ type Term struct {
 	cancel context.CancelCauseFunc
 	asked  time.Time // when the lease was
 
+	granted time.Duration // by the last renewal
+
 	log   *slog.Logger
+	work  work
+	fault error // of the last renewal; nil where it did not fail
 	cause error // of its end; nil before that
 
-	done chan struct{} // closed when the lease has been released, or is over
+	returned chan struct{} // closed when lead has
+	done     chan struct{} // closed when the lease has been released, or is over; nil while nobody waits; Elector.mu guards it
+}
+
+// work is what has become of a call of lead.
+type work struct {
+	err      error
+	panicked bool
+	stack    string // of a panic
+	early    bool   // its context was still alive
+	failed   bool   // err is news, and not the reason for which it was told to end
+	cause    error  // of the term's end, as far as the work knows
+	over     error  // why the term had ended before; nil where it had not
 }
 
 // clock is what a reply said about the store's clock.

@@ -31,30 +31,29 @@ func Span(ttl time.Duration) time.Duration { return ttl - Drift(ttl) - Guard(ttl
 // Lifetime is a grant and its extensions. Its methods are safe for concurrent use and do no I/O.
 type Lifetime struct {
 	world    *world.World
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	parent   context.Context
 	onExpire error
-	doubts   bool          // the wall clock alone raises a doubt instead of ending it
-	doubted  chan struct{} // receives when a doubt arises
+	doubts   bool // the wall clock alone raises a doubt instead of ending it
 
 	mu      sync.Mutex
-	timer   *time.Timer   // looks at the clocks; nil before the first grant
-	sent    world.Instant // of the last grant; zero before the first
-	span    time.Duration // from sent to the end
-	guard   time.Duration // from the end to the deadline
-	suspect time.Time     // when the doubt arose; zero without one
-	cause   error         // why it is over; nil while it is not
+	ctx     context.Context // nil until somebody wants it
+	cancel  context.CancelCauseFunc
+	also    context.CancelCauseFunc // called with it; nil is none
+	doubted chan struct{}           // receives when a doubt arises; nil until somebody wants to know
+	timer   *time.Timer             // looks at the clocks; nil while nobody waits for the end, and before the first grant
+	sent    world.Instant           // of the last grant; zero before the first
+	span    time.Duration           // from sent to the end
+	guard   time.Duration           // from the end to the deadline
+	suspect time.Time               // when the doubt arose; zero without one
+	cause   error                   // why it is over; nil while it is not
 }
 
 // New starts a lifetime that was asked for at sent and granted for ttl. Its context is a child of parent; onExpire is
 // the cause when it ends for want of an extension. It ends when either clock says so.
 func New(parent context.Context, sent world.Instant, ttl time.Duration, onExpire error) *Lifetime {
 	l := newLifetime(parent, onExpire)
-	l.mu.Lock()
 	l.grant(sent, ttl)
-	l.look()
-	l.arm()
-	l.unlock()
+	l.Context() // somebody waits for its end
 	return l
 }
 
@@ -68,9 +67,7 @@ func Waiting(parent context.Context, onExpire error) *Lifetime {
 }
 
 func newLifetime(parent context.Context, onExpire error) *Lifetime {
-	l := &Lifetime{world: world.From(parent), onExpire: onExpire, doubted: make(chan struct{}, 1)}
-	l.ctx, l.cancel = context.WithCancelCause(parent)
-	return l
+	return &Lifetime{world: world.From(parent), parent: parent, onExpire: onExpire}
 }
 
 // Extend moves the deadline to that of a later grant and reports whether the lifetime goes on. Once it is over nothing
@@ -93,7 +90,23 @@ func (l *Lifetime) Extend(sent world.Instant, ttl time.Duration) bool {
 
 // Context is cancelled when the lifetime ends, guard before its deadline, by a timer that waits for no I/O; the cause
 // tells why.
-func (l *Lifetime) Context() context.Context { return l.ctx }
+func (l *Lifetime) Context() context.Context {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.ctx == nil { // of thousands of followers' sessions nobody wants it, and each would cost a timer, too
+		l.ctx, l.cancel = context.WithCancelCause(l.parent)
+		l.look()
+		l.arm()
+	}
+	return l.ctx
+}
+
+// AlsoCancel has cancel called, with the cause, before anyone is told that the lifetime is over.
+func (l *Lifetime) AlsoCancel(cancel context.CancelCauseFunc) {
+	l.mu.Lock()
+	defer l.unlock()
+	l.also = cancel
+}
 
 // Valid compares the clocks and reports whether the grant certainly holds. The first false, save that of a suspect or
 // a waiting lifetime, has cancelled the context with its cause before it returns.
@@ -155,8 +168,19 @@ func (l *Lifetime) Begun() bool {
 	return l.sent != world.Instant{}
 }
 
-// Suspect receives when the wall clock alone says that the lifetime is over: an extension must be asked for at once.
-func (l *Lifetime) Suspect() <-chan struct{} { return l.doubted }
+// Suspect receives when the wall clock alone says that the lifetime is over: an extension must be asked for at once. It
+// is nil where that raises no doubt.
+func (l *Lifetime) Suspect() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.doubted == nil && l.doubts {
+		l.doubted = make(chan struct{}, 1)
+		if !l.suspect.IsZero() {
+			l.doubted <- struct{}{}
+		}
+	}
+	return l.doubted
+}
 
 // End ends the lifetime now; a cause that it had before stands.
 func (l *Lifetime) End(cause error) {
@@ -175,8 +199,8 @@ func (l *Lifetime) grant(sent world.Instant, ttl time.Duration) {
 
 // look compares the clocks with the deadline, notes what they say, and reports whether the grant holds; mu is held.
 func (l *Lifetime) look() bool {
-	if l.cause == nil && l.ctx.Err() != nil { // the parent has ended
-		l.cause = context.Cause(l.ctx)
+	if l.cause == nil && l.parent.Err() != nil {
+		l.cause = context.Cause(l.parent)
 	}
 	if l.cause != nil || l.sent == (world.Instant{}) {
 		return false
@@ -204,7 +228,7 @@ func (l *Lifetime) look() bool {
 // arm sets the timer to the next time at which the clocks must be compared; mu is held. It comes at least once a guard,
 // because a timer sleeps through a suspended machine's lease.
 func (l *Lifetime) arm() {
-	if l.cause != nil {
+	if l.cause != nil || l.ctx == nil || l.sent == (world.Instant{}) {
 		return
 	}
 	_, mono := l.world.Since(l.sent)
@@ -228,7 +252,7 @@ func (l *Lifetime) tick() {
 
 // unlock releases mu; a lifetime that is over has its context cancelled before anyone is told so.
 func (l *Lifetime) unlock() {
-	cause, timer := l.cause, l.timer
+	cause, timer, cancel, also := l.cause, l.timer, l.cancel, l.also
 	l.mu.Unlock()
 	if cause == nil {
 		return
@@ -236,5 +260,10 @@ func (l *Lifetime) unlock() {
 	if timer != nil {
 		timer.Stop()
 	}
-	l.cancel(cause)
+	if cancel != nil {
+		cancel(cause)
+	}
+	if also != nil {
+		also(cause)
+	}
 }

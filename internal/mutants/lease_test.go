@@ -106,15 +106,15 @@ var leaseMutants = []mutant{
 	{
 		name: "renewing-after-lost", rule: "an answer that the lease is not ours ends the term at once",
 		file:   "election/pulse.go",
-		old:    "case answered(err):\n\t\t\treturn err",
-		new:    "case answered(err) && !errors.Is(err, store.ErrLost):\n\t\t\treturn err",
+		old:    "case answered(err):\n\t\treturn ttl, 0, err",
+		new:    "case answered(err) && !errors.Is(err, store.ErrLost):\n\t\treturn ttl, 0, err",
 		killer: test("./election", "TestB5LeaseIsTakenAway"),
 	},
 	{
 		name: "one-failed-renewal-ends-the-term", rule: "a failed call never ends a term",
 		file:   "election/pulse.go",
-		old:    "default:\n\t\t\twait = p.retry(longPause)",
-		new:    "default:\n\t\t\treturn err",
+		old:    "return ttl, p.retry(longPause), nil",
+		new:    "return ttl, 0, err",
 		killer: test("./election", "TestB9OneRenewalFailsOrIsSlow"),
 	},
 	{
@@ -127,36 +127,36 @@ var leaseMutants = []mutant{
 	{
 		name: "permanent-fault-ends-a-term-at-once", rule: "a leader uses its lease up before a permanent fault ends it",
 		file:   "election/pulse.go",
-		old:    "case answered(err):\n\t\t\treturn err",
-		new:    "case answered(err) || errors.Is(err, store.ErrPermanent):\n\t\t\treturn err",
+		old:    "case answered(err):\n\t\treturn ttl, 0, err",
+		new:    "case answered(err) || errors.Is(err, store.ErrPermanent):\n\t\treturn ttl, 0, err",
 		killer: test("./election", "TestE6PermanentFaultEndsRunAtTheDeadlineWhileLeading"),
 	},
 	{
 		name: "release-before-the-work-has-ended", rule: "a leader that stops releases only after its work has returned",
 		file:   "election/serve.go",
-		old:    "t.cancel(context.Cause(ctx)) })",
-		new:    "t.cancel(context.Cause(ctx)); e.release(t.lease, tidying) })",
+		old:    "go e.work(t)\n",
+		new:    "go e.work(t)\n\tcontext.AfterFunc(e.watching, func() { e.release(t.lease, tidying) })\n",
 		killer: test("./election", "TestE4ReleaseWaitsForWorkAndTheLeaseIsRenewedMeanwhile"), quick: true,
 	},
 	{
 		name: "no-renewals-after-a-stop", rule: "the lease is renewed while work ends",
 		file:   "election/serve.go",
-		old:    "renewals, endRenewals := context.WithCancel(t.life.Context())",
-		new:    "renewals, endRenewals := context.WithCancel(t.ctx)",
+		old:    "ctx := t.life.Context()\n\tif ctx.Err() != nil {",
+		new:    "ctx := t.ctx\n\tif ctx.Err() != nil {",
 		killer: test("./election", "TestE4ReleaseWaitsForWorkAndTheLeaseIsRenewedMeanwhile"),
 	},
 	{
 		name: "released-while-valid", rule: "a term is over here before anyone else can be told that its lease is free",
 		file:   "election/serve.go",
-		old:    "t.life.End(cause) // not valid any more before anyone else can be",
-		new:    "defer t.life.End(cause)",
+		old:    "t.life.End(w.cause) // not",
+		new:    "e.release(t.lease, tidying)\n\t\tt.life.End(w.cause) // not",
 		killer: test("./election", "TestE4TermIsOverBeforeItsReleaseIsSent"),
 	},
 	{
 		name: "overdue-work-gives-its-lease-away", rule: "the lease of work that ignores its context lapses: it is not released",
 		file:   "election/serve.go",
-		old:    "e.lost(t, cause)\n\t\te.outlast(t, w)",
-		new:    "e.lost(t, cause)\n\t\te.release(t.lease, tidying)\n\t\te.outlast(t, w)",
+		old:    "\te.outlast(t)\n",
+		new:    "\te.release(t.lease, tidying)\n\te.outlast(t)\n",
 		killer: test("./election", "TestWorkThatIgnoresItsContextKeepsTheLeaseUntilItLapses"),
 	},
 	{
@@ -176,8 +176,8 @@ var leaseMutants = []mutant{
 	{
 		name: "hints-ignored", rule: "a follower leads one push after a release",
 		file:   "election/campaign.go",
-		old:    "e.wait(ctx, pause, e.wake)",
-		new:    "e.wait(ctx, pause, nil)",
+		old:    "return e.again(e.follow(held), e.wake)",
+		new:    "return e.again(e.follow(held), nil)",
 		killer: test("./election", "TestB13ReleaseBetweenAcquireAndSubscription"),
 	},
 	{
@@ -189,9 +189,9 @@ var leaseMutants = []mutant{
 	},
 	{
 		name: "no-cool-down", rule: "a replica whose work fails lets another lead before it campaigns again",
-		file:   "election/elector.go",
-		old:    "case end.failed:\n\t\t\te.rest(ctx, e.cool.NextBackOff())\n",
-		new:    "",
+		file:   "election/serve.go",
+		old:    "pause = e.longerRest()",
+		new:    "pause = 0",
 		killer: test("./election", "TestB10BrokenWorkGivesAnotherItsTurn"),
 	},
 	{
@@ -222,8 +222,8 @@ var sessionMutants = []mutant{
 	{
 		name: "suspect-session-not-refreshed", rule: "a suspect session is refreshed at once",
 		file:   "election/pulse.go",
-		old:    "for world.Rest(ctx, wait, life.Suspect()) {",
-		new:    "for world.Rest(ctx, wait, nil) {",
+		old:    "world.Rest(ctx, wait, life.Suspect()) {",
+		new:    "world.Rest(ctx, wait, nil) {",
 		killer: test("./election", "TestSessionIsSuspectAfterASuspendAndAskedForAtOnce"),
 	},
 	{
