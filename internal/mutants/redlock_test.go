@@ -178,6 +178,13 @@ var redlockStoreMutants = []mutant{
 		killer: test("./store/redlock", "TestQ6ATermThatNeedsAServerWithAHigherTokenEnds"),
 	},
 	{
+		name: "redlock-split-votes-wait", rule: "who has too few votes does not keep them until a silent server answers",
+		file:   "store/redlock/acquire.go",
+		old:    "if patience <= 0 {",
+		new:    "if patience = callLimit; patience <= 0 {",
+		killer: test("./store/redlock", "TestB20SplitVotesDoNotWaitForASilentNode"),
+	},
+	{
 		name: "redlock-messages-of-one-server", rule: "messages are those of a majority together",
 		file:   "store/redlock/read.go",
 		old:    "\t\treturn pages\n",

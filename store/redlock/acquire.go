@@ -65,7 +65,8 @@ type campaign struct {
 	won    atomic.Bool // it has the lease
 }
 
-// try asks all nodes once.
+// try asks all nodes once. When a majority has answered, and not granted the lease, only those are waited for that are no more
+// than slow: whoever waits for a silent node keeps the votes that another candidate needs.
 func (s *Store) try(ctx context.Context, group string, c store.Candidate, longest lasting) (store.Lease, error) {
 	p := &campaign{
 		Store: s, group: group, claim: claim{Candidate: c, Attempt: tag(ctx)}, began: time.Now(),
@@ -78,7 +79,12 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		}
 		return got, err
 	})
-	for v := range answers.all(ctx) {
+	waiting, enough := context.WithCancel(ctx)
+	defer enough()
+	var late *time.Timer
+	missing := slices.Clone(s.links)
+	for v := range answers.all(waiting) {
+		missing = slices.DeleteFunc(missing, func(l *link) bool { return l == v.link })
 		over, err := p.hear(v, answers.left)
 		if err != nil {
 			p.withdraw(ctx, "")
@@ -95,6 +101,18 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		if over {
 			break
 		}
+		if p.doubtful() || len(p.held)+len(p.granted)+len(p.ended) < p.quorum {
+			continue
+		}
+		if late != nil {
+			late.Stop()
+		}
+		patience := patience(missing)
+		if patience <= 0 {
+			break
+		}
+		late = time.AfterFunc(patience, enough)
+		defer late.Stop()
 	}
 	if !p.voters.reached() {
 		p.withdraw(ctx, "")
@@ -157,8 +175,12 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	}
 	_, holding := most(p.held)
 	hopeless := p.voters.blocked() && holding+out < p.quorum
-	doubtful := !p.claim.Start && len(p.held)+len(p.granted) < p.quorum // whether the session lives, only all answers tell
-	return p.voters.reached() || hopeless && !doubtful, nil
+	return p.voters.reached() || hopeless && !p.doubtful(), nil
+}
+
+// doubtful tells whether too few nodes know the session that is to be refreshed: whether it lives, only all answers tell.
+func (p *campaign) doubtful() bool {
+	return !p.claim.Start && len(p.held)+len(p.granted) < p.quorum
 }
 
 // failed says why phase 1 has not got a majority.

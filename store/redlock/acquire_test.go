@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -203,4 +204,21 @@ func TestTheStoresTimeIsThatOfTheMiddleServer(t *testing.T) {
 			t.Errorf("of %v got %v", c, got.Sub(now))
 		}
 	}
+}
+
+// TestANodeThatIsOnlySlowIsWaitedFor has one of two prompt nodes held by somebody who does not lead: the third is needed.
+func TestANodeThatIsOnlySlowIsWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		nodes, s := stubs(t, 3, Config{})
+		nodes[0].claim = held("b", 0, time.Minute)
+		nodes[2].hold = 200 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Acquire(ctx, "g", candidate("a")); err != nil {
+			t.Errorf("got %v", err)
+		}
+		if n := nodes[1].times("acquire"); n != 1 {
+			t.Errorf("%d tries, want one that waits for the slow node", n)
+		}
+	})
 }

@@ -86,7 +86,8 @@
 //
 // A lease lasts from the moment at which the first of the nodes that count was asked; the caller counts from before that. Leases
 // and sessions end by each node's clock alone. A campaign that shares the votes with others takes back its own and tries
-// again after a random rest of 10 ms at first and 320 ms at most.
+// again after a random rest of 10 ms at first and 320 ms at most. It does so when all nodes have answered that have not been
+// silent for 250 ms.
 //
 // # Connections
 //

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/internal/world"
+	"github.com/go-singleton/singleton/store"
 )
 
 const (
-	maxWaiting  = 2048             // requests that one node may have before it: a hung one is asked no more
-	identityAge = 30 * time.Second // how long a node's configuration is taken to be what it was
+	maxWaiting  = 2048                   // requests that one node may have before it: a hung one is asked no more
+	identityAge = 30 * time.Second       // how long a node's configuration is taken to be what it was
+	silentAfter = 250 * time.Millisecond // without an answer, a node is no more than slow before this
 )
 
 // link is the way to one node. Of a group, what changes something there arrives in the order in which it was asked for, and
@@ -26,6 +28,8 @@ type link struct {
 	mu      sync.Mutex
 	tails   map[string]chan struct{} // by group: closed when the last change before is over
 	waiting int
+	heard   time.Time // when it answered last, or was asked something when it owed no answer
+	failed  bool      // it has not answered what it was asked last
 	known   identity
 	asked   time.Time // when it was
 }
@@ -47,7 +51,9 @@ func (l *link) enter(group string, changes bool) (turn, error) {
 	if l.waiting >= maxWaiting {
 		return turn{}, errCrowded
 	}
-	l.waiting++
+	if l.waiting++; l.waiting == 1 {
+		l.heard = time.Now()
+	}
 	t := turn{link: l, group: group, before: l.tails[group]}
 	if changes {
 		t.mine = make(chan struct{})
@@ -68,6 +74,25 @@ func (t turn) leave() {
 		delete(l.tails, t.group)
 	}
 	close(t.mine)
+}
+
+// answered notes that the node has answered, or has not.
+func (l *link) answered(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard, l.failed = time.Now(), err != nil && !errors.Is(err, store.ErrPermanent)
+}
+
+// patience is how long to wait for an answer of any of these nodes, until all of them count as silent.
+func patience(nodes []*link) (longest time.Duration) {
+	for _, l := range nodes {
+		l.mu.Lock()
+		if !l.failed {
+			longest = max(longest, silentAfter-time.Since(l.heard))
+		}
+		l.mu.Unlock()
+	}
+	return longest
 }
 
 // wait waits for the time of a request. Of requests that end at one moment, none goes out because another has just ended:

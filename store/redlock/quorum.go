@@ -74,6 +74,7 @@ func ask[T stamped](ctx context.Context, s *Store, q query, call func(context.Co
 			if got.err = turns[i].wait(detached); got.err == nil {
 				got.value, got.err = call(detached, l.node)
 			}
+			l.answered(got.err)
 			turns[i].leave()
 			if run := got.value.origin().Run; got.err == nil && run != "" {
 				s.met(l, run)
