@@ -185,6 +185,13 @@ var redlockStoreMutants = []mutant{
 		killer: test("./store/redlock", "TestB20SplitVotesDoNotWaitForASilentNode"),
 	},
 	{
+		name: "redlock-lease-outlives-its-session", rule: "a renewal in the moment at which lease and session end has lost the lease",
+		file:   "store/redlock/lua/renew.lua",
+		old:    "redis.call('ZSCORE', sessions, ARGV[2]) and 'lost' or 'ended'",
+		new:    "'ended'",
+		killer: test("./store/redlock", "TestALeaseDoesNotOutliveItsSession"),
+	},
+	{
 		name: "redlock-messages-of-one-server", rule: "messages are those of a majority together",
 		file:   "store/redlock/read.go",
 		old:    "\t\treturn pages\n",

@@ -140,6 +140,18 @@ func TestSessionsThatAreOverAreClearedAway(t *testing.T) {
 	})
 }
 
+// TestALeaseDoesNotOutliveItsSession has the server look at the lease when a renewal begins, and at its clock a moment later,
+// when both are over: the lease is lost, and not only the session.
+func TestALeaseDoesNotOutliveItsSession(t *testing.T) {
+	client := redistest.Start(t).Client()
+	s, ctx := open(t, client, nil), t.Context()
+	l := lead(t, s, "a", "n1")
+	must(t, client.ZAdd(ctx, "singleton:{g}:sessions", redis.Z{Score: float64(time.Now().Add(-time.Second).UnixMilli()), Member: "a"}).Err())
+	if _, err := s.Renew(ctx, l); !errors.Is(err, store.ErrLost) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // documented returns the commands that the package's documentation lists.
 func documented(t *testing.T) []string {
 	t.Helper()

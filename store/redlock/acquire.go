@@ -131,10 +131,14 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 }
 
 // even has the session end with the lease, also earlier, now that a majority has granted it: an attempt that comes to
-// nothing must not shorten a session that runs live on.
+// nothing must not shorten a session that runs live on. A renewal that was asked for meanwhile does it, too, and for as long as
+// it says.
 func (p *campaign) even(ctx context.Context, l store.Lease, to []*link) {
 	l.TTL = p.claim.TTL
 	ask(ctx, p.Store, query{group: p.group, changes: true, to: to}, func(ctx context.Context, n node) (renewed, error) {
+		if t := p.known(l); t != nil && t.renewed(p.began) {
+			return renewed{}, nil
+		}
 		return n.renew(ctx, l)
 	})
 }

@@ -222,3 +222,25 @@ func TestANodeThatIsOnlySlowIsWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatAGrantLeavesToDoCutsNoRenewalShort has a node grant a lease when it has been renewed, for longer, already.
+func TestWhatAGrantLeavesToDoCutsNoRenewalShort(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		nodes, s := stubs(t, 3, Config{})
+		nodes[2].hold = 100 * time.Millisecond
+		l, err := s.Acquire(within(t), "g", candidate("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		l.TTL *= 10
+		if _, err := s.Renew(within(t), l); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n := nodes[2].times("renew"); n != 1 {
+			t.Errorf("the node that is late was asked for %d renewals, want the one that counts", n)
+		}
+	})
+}

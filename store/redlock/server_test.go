@@ -365,3 +365,19 @@ func TestQ6ANewLeaderSettlesWhatOnlyAMinorityHas(t *testing.T) {
 		t.Errorf("position %d %d, %v", token, number, err)
 	}
 }
+
+// TestALeaseDoesNotOutliveItsSession has servers look at the lease when a renewal begins, and at their clocks a moment later,
+// when both are over: the lease is lost, and not only the session.
+func TestALeaseDoesNotOutliveItsSession(t *testing.T) {
+	t.Parallel()
+	nodes, s := three(t)
+	l := lead(t, s, "a", "n1")
+	renew(t, s, l)
+	for _, n := range nodes.All {
+		past := redis.Z{Score: float64(time.Now().Add(-time.Second).UnixMilli()), Member: "a"}
+		must(t, n.Client().ZAdd(t.Context(), "singleton:{g}:sessions", past).Err())
+	}
+	if _, err := s.Renew(t.Context(), l); !errors.Is(err, store.ErrLost) {
+		t.Errorf("got %v", err)
+	}
+}

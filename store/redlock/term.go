@@ -18,6 +18,7 @@ type term struct {
 
 	mu    sync.Mutex
 	until time.Time // the lease's deadline; zero is not known
+	asked time.Time // when it was asked for last
 
 	gate     chan struct{} // full while somebody has it
 	chosen   *write        // what was once found and is to be written back; never anything else under this token
@@ -76,7 +77,14 @@ func (t *term) is(l store.Lease) bool {
 func (t *term) last(began time.Time, ttl time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.until = began.Add(ttl - drift(ttl))
+	t.until, t.asked = began.Add(ttl-drift(ttl)), began
+}
+
+// renewed tells whether the lease was granted again after it was asked for at began.
+func (t *term) renewed(began time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked.After(began)
 }
 
 // past tells whether the lease is over.

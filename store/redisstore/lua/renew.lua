@@ -16,7 +16,7 @@ if redis.call('GET', lease) ~= ARGV[1] then
   return {'lost'}
 end
 if not session_end(sessions, ARGV[2], ms) then
-  return {'ended'}
+  return {redis.call('ZSCORE', sessions, ARGV[2]) and 'lost' or 'ended'} -- time ends no session before the lease
 end
 redis.call('PEXPIREAT', lease, whole(till))
 redis.call('PEXPIRE', fence, FENCE_MS + ttl)

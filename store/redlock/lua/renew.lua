@@ -13,7 +13,7 @@ if not holds(ARGV[1], ARGV[2], ARGV[3]) then
   return answer('lost', us)
 end
 if not session_end(sessions, ARGV[2], ms) then
-  return answer('ended', us)
+  return answer(redis.call('ZSCORE', sessions, ARGV[2]) and 'lost' or 'ended', us) -- time ends no session before the lease
 end
 redis.call('PEXPIREAT', lease, whole(ms + ttl))
 keep_votes(ttl)
