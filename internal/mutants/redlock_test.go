@@ -192,6 +192,20 @@ var redlockStoreMutants = []mutant{
 		killer: test("./store/redlock", "TestALeaseDoesNotOutliveItsSession"),
 	},
 	{
+		name: "redlock-token-of-who-has-forgotten", rule: "a token is above all that a majority knows which has forgotten none",
+		file:   "store/redlock/acquire.go",
+		old:    "knows := len(p.granted)-p.unsure >= p.quorum",
+		new:    "knows := len(p.granted) >= p.quorum",
+		killer: test("./store/redlock", "TestQ2AServerThatMayHaveForgottenATokenIsNotEnough"), quick: true,
+	},
+	{
+		name: "redlock-vouches-without-leading", rule: "only who leads vouches for the tokens that a server knows",
+		file:   "store/redlock/lua/renew.lua",
+		old:    "vouch_for_counter(ARGV[5])",
+		new:    "vouch_for_counter('1')",
+		killer: test("./store/redlock", likeARealOne),
+	},
+	{
 		name: "redlock-messages-of-one-server", rule: "messages are those of a majority together",
 		file:   "store/redlock/read.go",
 		old:    "\t\treturn pages\n",

@@ -59,6 +59,7 @@ type campaign struct {
 	held    []holder
 	ended   []*link // that do not know the session
 	gone    int     // of these, those that cannot have forgotten it
+	unsure  int     // of those that have granted it, those that may have known of a higher token
 	repeats bool    // a node knows the lease already, with a token: somebody may rely on it
 
 	relied atomic.Bool // as repeats, but as soon as the node has said so, also when nobody has heard it
@@ -136,15 +137,16 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 func (p *campaign) even(ctx context.Context, l store.Lease, to []*link) {
 	l.TTL = p.claim.TTL
 	ask(ctx, p.Store, query{group: p.group, changes: true, to: to}, func(ctx context.Context, n node) (renewed, error) {
-		if t := p.known(l); t != nil && t.renewed(p.began) {
+		t := p.known(l)
+		if t != nil && t.renewed(p.began) {
 			return renewed{}, nil
 		}
-		return n.renew(ctx, l)
+		return n.renew(ctx, l, t.leads())
 	})
 }
 
-// hear takes an answer of phase 1. It is over when a majority has granted the lease, or cannot any more; an error is what
-// the candidate gets. So many answers are out.
+// hear takes an answer of phase 1. It is over when a majority has granted the lease, and one knows all tokens, or when it
+// cannot any more; an error is what the candidate gets. So many answers are out.
 func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	switch {
 	case v.err != nil:
@@ -169,6 +171,9 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	default:
 		p.granted = append(p.granted, v)
 		p.repeats = p.repeats || v.value.Token > 0
+		if v.value.Unsure && !v.durable {
+			p.unsure++
+		}
 		if why := barred(v.value.stamp, v.durable, p.longest.lease); why != "" {
 			p.voters.excuse(v.link, why)
 			break
@@ -179,7 +184,8 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	}
 	_, holding := most(p.held)
 	hopeless := p.voters.blocked() && holding+out < p.quorum
-	return p.voters.reached() || hopeless && !p.doubtful(), nil
+	knows := len(p.granted)-p.unsure >= p.quorum // else the others are heard, too, as far as they are not silent
+	return p.voters.reached() && knows || hopeless && !p.doubtful(), nil
 }
 
 // doubtful tells whether too few nodes know the session that is to be refreshed: whether it lives, only all answers tell.

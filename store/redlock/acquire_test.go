@@ -244,3 +244,41 @@ func TestWhatAGrantLeavesToDoCutsNoRenewalShort(t *testing.T) {
 		}
 	})
 }
+
+// TestQ2AServerThatMayHaveForgottenATokenIsNotEnough has three servers up, one of which has come back with nothing: the two that
+// grant first do not know the last token, the third does.
+func TestQ2AServerThatMayHaveForgottenATokenIsNotEnough(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		unsure []int
+		silent bool // the third
+		want   uint64
+	}{
+		{"one has forgotten, and the third answers later", []int{0}, false, 1<<52 + 1},
+		{"all are new", []int{0, 1, 2}, false, 1<<52 + 1},
+		{"one has forgotten, and the third is silent", []int{0}, true, 0},
+		{"nobody has forgotten", nil, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				nodes, s := stubs(t, 3, Config{})
+				for _, i := range c.unsure {
+					nodes[i].claim.Unsure = true
+				}
+				nodes[2].claim.Counter, nodes[2].hold = 1<<52, 100*time.Millisecond
+				if c.silent {
+					nodes[2].hold = time.Hour
+				}
+				want := c.want
+				if want == 0 {
+					want = uint64(time.Now().UnixMicro())
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if l, err := s.Acquire(ctx, "g", candidate("a")); err != nil || l.Token != want {
+					t.Errorf("token %d, %v, want %d", l.Token, err, want)
+				}
+			})
+		})
+	}
+}

@@ -18,7 +18,10 @@
 //     node, until it is done or the store is closed.
 //   - Q2: tokens grow, whichever minority has lost its data. A grant has two phases: a majority grants the lease, and the
 //     highest token that any of these knows is exceeded; then a majority accepts this token, each only while the lease is
-//     still the candidate's there and it has accepted no higher one.
+//     still the candidate's there and it has accepted no higher one. A node that has restarted, or has none, may have forgotten
+//     the highest token until a leader has vouched for the one it has: where no majority surely knows all tokens, every node is
+//     asked that is not silent. Only if such a node is needed while another is silent or gone, which is more than is borne, do
+//     tokens rest on the clocks: they grow if those are no further apart than a lease lasts.
 //   - Q3: a node that has restarted may have forgotten a lease, and has no vote on leases until the longest one that this store
 //     was asked for is over, unless it loses nothing (appendonly yes, appendfsync always).
 //   - Q4: an attempt to acquire that fails leaves nothing behind: it is taken back on all nodes, and a request of it that arrives
@@ -61,8 +64,8 @@
 //
 //	singleton:{group}:lease      string "token replica nonce attempt", expires with the lease
 //	singleton:{group}:fence      string that tells other stores to keep off
-//	singleton:{group}:votes      hash: counter (the highest token settled), released and withdrawn (what is refused); expires
-//	                             30 days after the last lease
+//	singleton:{group}:votes      hash: counter (the highest token settled) and run (run_id when a leader has vouched for it),
+//	                             released and withdrawn (what is refused); expires 30 days after the last lease
 //	singleton:{group}:ledger     hash: head (version of the records) and marker (run_id when all of them were last put there);
 //	                             never expires
 //	singleton:{group}:sessions   sorted set of replica IDs by the end of their session, in ms of the server's clock

@@ -21,7 +21,7 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 	l.TTL = l.TTL.Truncate(time.Millisecond)
 	longest, began := s.remember(l.Group, l.TTL, 0), time.Now()
 	answers := ask(ctx, s, query{group: l.Group, changes: true}, func(ctx context.Context, n node) (renewed, error) {
-		return n.renew(ctx, l)
+		return n.renew(ctx, l, s.known(l).leads())
 	})
 	done := count{s: s}
 	var clocks []time.Time
@@ -78,7 +78,7 @@ func (s *Store) repair(ctx context.Context, l store.Lease, t *term, v vote[renew
 		if t != nil {
 			info = t.info
 		}
-		got, err := n.repair(ctx, l, info)
+		got, err := n.repair(ctx, l, info, t.leads())
 		if t != nil && err == nil && got.Outcome == renewOutrun {
 			t.outrun(v.link)
 		}

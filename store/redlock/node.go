@@ -19,7 +19,8 @@ import (
 //
 //   - the lease, for a limited time: who holds it (replica, nonce), the attempt that put it there, and its token, which is 0
 //     until it has been settled;
-//   - the counter: the highest token ever settled, or repaired, there;
+//   - the counter: the highest token ever settled, or repaired, there, and the run of the server in which a leader has vouched
+//     for it;
 //   - the nonces released last (at least 16), and the attempts withdrawn last (at least 16);
 //   - the sessions: replica, info, end;
 //   - the ledger: the records of all buckets but the inbox, which are one state, the head that says which one, and the
@@ -53,14 +54,15 @@ type node interface {
 
 	// renew sets the ends of the lease and of the replica's session to l.TTL from now: renewDone. renewLost when the lease
 	// is not held by exactly this replica, nonce and token; renewEnded when it is and the session is not alive. In neither
-	// case is anything changed.
-	renew(ctx context.Context, l store.Lease) (renewed, error)
+	// case is anything changed. With vouch, the caller leads, and vouches for the counter.
+	renew(ctx context.Context, l store.Lease, vouch bool) (renewed, error)
 
 	// repair puts the lease, its token and the session (with info, where it is not empty) where they are missing, for l.TTL
 	// from now: renewDone. It is refused when the counter is above the token (renewOutrun: this lease is never held there), when
 	// another holds the lease, or when the nonce has been released (renewLost). The counter becomes the token. Only a leader asks for it while it may
-	// rely on its lease; the attempt of a lease that is put there is "".
-	repair(ctx context.Context, l store.Lease, info []byte) (renewed, error)
+	// rely on its lease, and vouches for the counter where it is sure that it leads; the attempt of a lease that is put there is
+	// "".
+	repair(ctx context.Context, l store.Lease, info []byte, vouch bool) (renewed, error)
 
 	// release ends the lease if it is held by this replica and nonce; the token is not compared. The nonce is remembered as
 	// released, also where nothing was held. If a lease was ended, watchers of store.LeaseFree hear of event.
@@ -171,6 +173,7 @@ type claimed struct {
 	stamp
 	Outcome outcome
 	Counter uint64 // the highest token settled there
+	Unsure  bool   // the server has restarted since a leader vouched for the counter, or none has: there may have been a higher one
 	Token   uint64 // of the lease that was granted again; 0 when it has none yet
 	Holder  holder // whoever holds it when Outcome is claimHeld
 }

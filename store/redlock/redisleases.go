@@ -26,6 +26,7 @@ func (n *redisNode) acquire(ctx context.Context, group string, c claim) (claimed
 		got.Outcome = claimGranted
 		if got.Token, err = r.number(stampFields); err == nil {
 			got.Counter, err = r.number(stampFields + 1)
+			got.Unsure = r.text(stampFields+2) != s.Run
 		}
 	case "held":
 		got.Outcome = claimHeld
@@ -49,13 +50,13 @@ func (n *redisNode) settle(ctx context.Context, l store.Lease, attempt string) (
 	return r.word == "ok", s, err
 }
 
-func (n *redisNode) renew(ctx context.Context, l store.Lease) (renewed, error) {
-	r, err := n.run(ctx, renewScript, n.keys(l.Group), token(l), l.Replica, l.Nonce, l.TTL.Milliseconds())
+func (n *redisNode) renew(ctx context.Context, l store.Lease, vouch bool) (renewed, error) {
+	r, err := n.run(ctx, renewScript, n.keys(l.Group), token(l), l.Replica, l.Nonce, l.TTL.Milliseconds(), vouch)
 	return readRenewal(r, err)
 }
 
-func (n *redisNode) repair(ctx context.Context, l store.Lease, info []byte) (renewed, error) {
-	r, err := n.run(ctx, repairScript, n.keys(l.Group), token(l), l.Replica, l.Nonce, l.TTL.Milliseconds(), info)
+func (n *redisNode) repair(ctx context.Context, l store.Lease, info []byte, vouch bool) (renewed, error) {
+	r, err := n.run(ctx, repairScript, n.keys(l.Group), token(l), l.Replica, l.Nonce, l.TTL.Milliseconds(), info, vouch)
 	return readRenewal(r, err)
 }
 

@@ -12,6 +12,9 @@ func simDigest(v any) string {
 	switch v := v.(type) {
 	case claimed:
 		text := [...]string{"?", "granted", "held", "lost", "ended"}[v.Outcome] + " after " + simToken(v.Counter)
+		if v.Unsure {
+			text += " or more"
+		}
 		if v.Token > 0 {
 			text += ", token " + simToken(v.Token)
 		}

@@ -114,12 +114,11 @@ func (s *simScene) replace() {
 	})
 }
 
-// suspect tells whether a node may lack something: a lease, a session, or records, also where it has never had any.
+// suspect tells whether a node may lack something: a lease, a session, a token, or records, also where it has never had any.
 func (n *simNode) suspect() bool {
-	if n.plan.commits > 0 {
-		if g := n.data.groups[simGroup]; g == nil || g.marker != n.run() {
-			return true
-		}
+	g := n.data.groups[simGroup]
+	if g == nil || g.vouched != n.run() || n.plan.commits > 0 && g.marker != n.run() {
+		return true
 	}
 	return time.Since(n.restarted) < n.plan.doubt
 }

@@ -9,18 +9,10 @@ import (
 // simLedgerPlan is a scene with a ledger, as a seed draws it.
 func simLedgerPlan(seed uint64) simPlan {
 	p := simPlan{
-		nodes: []int{3, 3, 5}[seed%3], clients: 3, ttl: 3 * time.Second, hold: 20 * time.Second, commits: 20, vanish: 0.3,
+		nodes: []int{3, 3, 5}[seed/3%3], clients: 3, ttl: 3 * time.Second, hold: 20 * time.Second, commits: 20, vanish: 0.3,
 		posts: true, sessions: true, quiet: 0.97, page: 4, pace: 4 * time.Second, doubt: 13 * time.Second,
 	}
-	p.harms = append(p.harms, simLinkHarms...)
-	p.harms = append(p.harms, simClientHarms...)
-	p.harms = append(p.harms, simNodeHarms...)
-	p.harms = append(p.harms, simClockHarms...)
-	if seed%2 == 0 {
-		p.truncates = true
-		p.harms = append(p.harms, simDataHarms...)
-		p.harms = append(p.harms, simDataHarms...)
-	}
+	p.harm(seed)
 	return p
 }
 

@@ -185,12 +185,12 @@ func (l *simLink) settle(ctx context.Context, lease store.Lease, attempt string)
 	return a.done, a.stamp, err
 }
 
-func (l *simLink) renew(ctx context.Context, lease store.Lease) (renewed, error) {
-	return through(ctx, l, "renew", lease.Replica, func(n *simNode) renewed { return n.renew(lease) })
+func (l *simLink) renew(ctx context.Context, lease store.Lease, vouch bool) (renewed, error) {
+	return through(ctx, l, "renew", lease.Replica, func(n *simNode) renewed { return n.renew(lease, vouch) })
 }
 
-func (l *simLink) repair(ctx context.Context, lease store.Lease, info []byte) (renewed, error) {
-	return through(ctx, l, "repair", lease.Replica, func(n *simNode) renewed { return n.repair(lease, info) })
+func (l *simLink) repair(ctx context.Context, lease store.Lease, info []byte, vouch bool) (renewed, error) {
+	return through(ctx, l, "repair", lease.Replica, func(n *simNode) renewed { return n.repair(lease, info, vouch) })
 }
 
 type simNothing struct{}

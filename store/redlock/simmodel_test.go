@@ -163,9 +163,11 @@ func (d *twins) step() {
 			return simSettled{ok, s}, err
 		})
 	case 6:
-		d.both(fmt.Sprint("renew ", l), func(n node) (any, error) { return n.renew(d.ctx(), l) })
+		vouch := r.IntN(2) == 0
+		d.both(fmt.Sprint("renew ", l, vouch), func(n node) (any, error) { return n.renew(d.ctx(), l, vouch) })
 	case 7:
-		d.both(fmt.Sprint("repair ", l), func(n node) (any, error) { return n.repair(d.ctx(), l, replica.Info) })
+		vouch := r.IntN(2) == 0
+		d.both(fmt.Sprint("repair ", l, vouch), func(n node) (any, error) { return n.repair(d.ctx(), l, replica.Info, vouch) })
 	case 8:
 		if r.IntN(3) == 0 {
 			l.Nonce = fmt.Sprint("m", r.IntN(20))
@@ -269,7 +271,7 @@ func (d *twins) lapse() {
 		for _, nonce := range []string{"n1", "n2", "n3"} {
 			for token := range d.token + 1 {
 				l := store.Lease{Group: d.group, Replica: replica, Nonce: nonce, Token: token, Grant: store.Grant{TTL: time.Millisecond}}
-				d.both(fmt.Sprint("renew shortly ", l), func(n node) (any, error) { return n.renew(d.ctx(), l) })
+				d.both(fmt.Sprint("renew shortly ", l), func(n node) (any, error) { return n.renew(d.ctx(), l, false) })
 				if !strings.HasPrefix(d.said[len(d.said)-1], "renew shortly") || !strings.HasSuffix(d.said[len(d.said)-1], "done") {
 					continue
 				}

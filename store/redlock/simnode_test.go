@@ -43,6 +43,7 @@ type simData struct {
 type simNodeGroup struct {
 	lease     simHeld
 	counter   uint64
+	vouched   string // the run in which a leader has vouched for the counter
 	released  []string
 	withdrawn []string
 	sessions  map[string]simMember
@@ -208,6 +209,7 @@ func (n *simNode) acquire(name string, c claim) claimed {
 		g.lease.end = ms + c.TTL.Milliseconds()
 		g.setSession(c.ID, c.Info, max(living.end, g.lease.end))
 		answer.Outcome, answer.Token, answer.Counter = claimGranted, g.lease.token, g.counter
+		answer.Unsure = g.vouched != n.run()
 	}
 	return answer
 }
@@ -234,7 +236,7 @@ func (n *simNode) settle(l store.Lease, attempt string) bool {
 	return true
 }
 
-func (n *simNode) renew(l store.Lease) renewed {
+func (n *simNode) renew(l store.Lease, vouch bool) renewed {
 	g := n.group(l.Group)
 	answer := renewed{n.stamp(), renewDone}
 	_, alive := g.sessions[l.Replica]
@@ -245,13 +247,16 @@ func (n *simNode) renew(l store.Lease) renewed {
 		answer.Outcome = renewEnded
 	default:
 		n.writing()
+		if vouch {
+			g.vouched = n.run()
+		}
 		g.lease.end = n.ms() + l.TTL.Milliseconds()
 		g.setSession(l.Replica, nil, g.lease.end)
 	}
 	return answer
 }
 
-func (n *simNode) repair(l store.Lease, info []byte) renewed {
+func (n *simNode) repair(l store.Lease, info []byte, vouch bool) renewed {
 	g := n.group(l.Group)
 	if g.counter > l.Token {
 		return renewed{n.stamp(), renewOutrun}
@@ -260,6 +265,9 @@ func (n *simNode) repair(l store.Lease, info []byte) renewed {
 		return renewed{n.stamp(), renewLost}
 	}
 	n.writing()
+	if vouch {
+		g.vouched = n.run()
+	}
 	if g.lease.end == 0 {
 		g.lease = simHeld{replica: l.Replica, nonce: l.Nonce, token: l.Token}
 	}

@@ -121,12 +121,12 @@ func (n *stub) settle(ctx context.Context, l store.Lease, _ string) (bool, stamp
 	return n.settled, n.stamp(), err
 }
 
-func (n *stub) renew(ctx context.Context, _ store.Lease) (renewed, error) {
+func (n *stub) renew(ctx context.Context, _ store.Lease, _ bool) (renewed, error) {
 	err := n.ask(ctx, "renew")
 	return renewed{n.stamp(), n.renewal}, err
 }
 
-func (n *stub) repair(ctx context.Context, _ store.Lease, _ []byte) (renewed, error) {
+func (n *stub) repair(ctx context.Context, _ store.Lease, _ []byte, _ bool) (renewed, error) {
 	return renewed{n.stamp(), n.repaired}, n.ask(ctx, "repair")
 }
 

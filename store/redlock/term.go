@@ -94,6 +94,16 @@ func (t *term) past() bool {
 	return !t.until.IsZero() && !time.Now().Before(t.until)
 }
 
+// leads tells whether the lease is surely held: nobody has been granted another one. t may be nil.
+func (t *term) leads() bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.until.IsZero() && time.Now().Before(t.until)
+}
+
 // enter waits for the gate.
 func (t *term) enter(ctx context.Context) error {
 	select {

@@ -1,6 +1,6 @@
 
 -- ARGV replica, nonce, attempt, lease ms, session ms, start (1 or 0), info
--- Returns {granted, ..., token, counter}, {held, ..., lease, its remaining ms}, {lost, ...} or {ended, ...}.
+-- Returns {granted, ..., token, counter, run in which a leader has vouched for it}, {held, ..., lease, its remaining ms}, {lost, ...} or {ended, ...}.
 
 local err = check()
 if err then
@@ -29,4 +29,5 @@ mark(ttl)
 keep_votes(ttl)
 -- This node alone grants nothing: a session that lasts longer is cut when a majority has, by the first renewal.
 set_session(sessions, info, replica, math.max(living or 0, till), about, ms)
-return answer('granted', us, token, redis.call('HGET', votes, 'counter') or '0')
+local known = redis.call('HMGET', votes, 'counter', 'run')
+return answer('granted', us, token, known[1] or '0', known[2] or '')

@@ -67,6 +67,13 @@ local function mark(ttl)
   end
 end
 
+-- vouch_for_counter notes that the counter is above every token that was ever settled by a majority.
+local function vouch_for_counter(vouch)
+  if vouch == '1' then
+    redis.call('HSET', votes, 'run', this_run())
+  end
+end
+
 -- keep_votes lets what is known of leases outlive the last one.
 local function keep_votes(ttl)
   redis.call('PEXPIRE', votes, FENCE_MS + ttl)

@@ -1,5 +1,5 @@
 
--- ARGV token, replica, nonce, lease ms, info
+-- ARGV token, replica, nonce, lease ms, info, vouch (1 or 0)
 -- Returns {done, ...}, {lost, ...} or {outrun, ...}.
 
 local err = check()
@@ -24,6 +24,7 @@ else
   hold(ARGV[1], ARGV[2], ARGV[3], '-', ms + ttl)
 end
 redis.call('HSET', votes, 'counter', ARGV[1])
+vouch_for_counter(ARGV[6])
 mark(ttl)
 keep_votes(ttl)
 set_session(sessions, info, ARGV[2], ms + ttl, ARGV[5], ms)
