@@ -48,6 +48,9 @@ func (e *Elector) campaign() step {
 	select {
 	case <-e.wake: // this attempt is the answer to it
 	default:
+		if pause := e.pass(); pause > 0 {
+			return e.again(pause, e.wake)
+		}
 	}
 	won, err := e.acquire(ctx)
 	held, isHeld := errors.AsType[*store.HeldError](err)
@@ -103,12 +106,28 @@ func (e *Elector) follow(held *store.HeldError) time.Duration {
 		e.log().Warn("the leader's lease ends far in the future: if the leader is gone, delete the lease in the store, which followers look at once a minute",
 			"leader", leader.Replica, "token", leader.Token, "remaining", leader.Remaining)
 	}
-	sleep := min(leader.Remaining, max(longSleep, 4*lease)) + min(herd.Delay(held.Replicas, e.world.Random), lease)
+	turn := min(herd.Delay(held.Replicas, e.world.Random), lease)
+	sleep := min(leader.Remaining, max(longSleep, 4*lease)) + turn
 	if need := min(sleep+lease, store.MaxDuration); need > e.idle {
 		e.idle = need // the session would end while this replica sleeps
 		return 0
 	}
+	e.taken, e.spare = nil, e.idle-sleep-lease
+	if turn > 0 { // those who come first ask in any case: what is only heard may be wrong
+		e.taken = held.Taken
+	}
 	return sleep + wakeLate + e.world.Between(0, wakeSpread)
+}
+
+// pass returns how long to sleep on where the turn of this replica of a herd has come and somebody else is known to have got
+// the lease, and 0 where it is to ask. It passes once and then asks again, before its session could end.
+func (e *Elector) pass() time.Duration {
+	taken := e.taken
+	e.taken = nil
+	if taken == nil || e.spare < e.cfg.Lease/3 || !taken() {
+		return 0
+	}
+	return e.world.Between(e.spare/2, e.spare)
 }
 
 // acquire campaigns once: it repeats its attempts, under one nonce, until one is answered. The error is the store's

@@ -64,7 +64,8 @@
 //	                  or TTL/15 where that is less
 //	follower's sleep  the leader's remaining time, at most 1 min or 4 leases, + 1 ms + a random part of 10 ms; in a group
 //	                  of n > 16 replicas, where the store counts them, 16 drawn at random do so, and each of the others
-//	                  sleeps for 4 ms × its random place among them longer, at most a lease
+//	                  sleeps for 4 ms × its random place among them longer, at most a lease, and passes, once, where it
+//	                  is known by then that somebody has got the lease (store.HeldError.Taken)
 //	giving up         a campaign whose first attempt would be worthless by now: Release with its nonce, then another nonce
 //	release           tried for TTL/5, at least 500 ms, and 500 ms where nothing may have been granted, whatever has
 //	                  become of Run's context; without an answer again when the store says that this replica holds it

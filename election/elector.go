@@ -50,6 +50,8 @@ type Elector struct {
 	told  store.Leader    // whom LeaderChanged has named last
 	far   uint64          // token of the leader whose far expiry has been logged
 	idle  time.Duration   // the session wanted while nothing holds it
+	taken func() bool     // somebody has got the lease before this replica's turn to ask; nil where it asks all the same
+	spare time.Duration   // how long the session outlasts that turn, less a lease
 	owed  []store.Lease   // given up, newest last, without an answer: the store may grant them still
 
 	storeTime  time.Time     // the store's clock when it was heard of last; zero before
@@ -185,6 +187,7 @@ func (e *Elector) begin(ctx context.Context) error {
 	e.world = world.From(ctx)
 	e.pulse = pulse{world: e.world, trouble: trouble{log: e.log, call: "lease"}}
 	e.cool = nil
+	e.taken = nil
 	e.told, e.far, e.idle = store.Leader{}, 0, min(3*e.cfg.Lease, store.MaxDuration)
 	if e.used || e.drawn != e.world {
 		e.draw(e.world)

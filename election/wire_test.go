@@ -28,6 +28,8 @@ type fault struct {
 type wire struct {
 	store.Store
 
+	hears func(taken func() bool) func() bool // what becomes of what a follower may hear; nil is nothing else
+
 	mu     sync.Mutex
 	script func(op string) fault
 	counts map[string]int
@@ -120,7 +122,13 @@ func send[T any](ctx context.Context, w *wire, op string, call func(context.Cont
 }
 
 func (w *wire) Acquire(ctx context.Context, group string, c store.Candidate) (store.Lease, error) {
-	return send(ctx, w, "acquire", func(ctx context.Context) (store.Lease, error) { return w.to().Acquire(ctx, group, c) })
+	return send(ctx, w, "acquire", func(ctx context.Context) (store.Lease, error) {
+		l, err := w.to().Acquire(ctx, group, c)
+		if held, ok := errors.AsType[*store.HeldError](err); ok && w.hears != nil {
+			held.Taken = w.hears(held.Taken)
+		}
+		return l, err
+	})
 }
 
 func (w *wire) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {

@@ -35,6 +35,10 @@ func Definite(err error) bool {
 type HeldError struct {
 	Leader   Leader
 	Replicas int // that have a session, who asks among them; 0 where the store does not say
+
+	// Taken reports whether the lease of a later term is known to have been granted, without asking anyone: like hints, it
+	// may be late or never say so. It is safe for concurrent use, and nil where the store hears of no such thing.
+	Taken func() bool
 }
 
 // Error names the leader.

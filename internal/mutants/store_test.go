@@ -357,8 +357,29 @@ var redisStoreMutants = []mutant{
 	{
 		name: "redis-herd-not-told", rule: "who waits for its turn hears that another leads",
 		file:   "store/redisstore/turn.go",
-		old:    "case n.Kind == hub.Falls || n.Event == taken:",
-		new:    "case n.Kind == hub.Falls:",
+		old:    "\tcase got:\n",
+		new:    "\tcase got && n.Kind == hub.Falls:\n",
 		killer: test("./store/redisstore", "TestOfAHerdAFewAskForAFreeLease"),
+	},
+	{
+		name: "redis-herd-forgets-whom-it-heard-of", rule: "who has not had its turn when a lease ends hears that another leads",
+		file:   "store/redisstore/turn.go",
+		old:    "c.token.Store(n)",
+		new:    "_ = n",
+		killer: test("./store/redisstore", "TestOfAHerdAFewAskWhenTheLeaseEnds"),
+	},
+	{
+		name: "herd-trusts-hearsay", rule: "those of a herd who come first ask, whatever they have heard",
+		file:   "election/campaign.go",
+		old:    "if turn > 0 {",
+		new:    "if turn >= 0 {",
+		killer: test("./election", "TestE5OfAHerdOneLeadsWhenTheLeaseEndsThoughAllHaveHeardOfAnother"),
+	},
+	{
+		name: "herd-passes-for-ever", rule: "who has passed once asks at its next turn",
+		file:   "election/campaign.go",
+		old:    "taken := e.taken\n\te.taken = nil\n",
+		new:    "taken := e.taken\n",
+		killer: test("./election", "TestOfAHerdThatHearsOfTheNextLeaderOnlyThoseAskWhoComeFirst"),
 	},
 }

@@ -27,7 +27,11 @@ func (s *Store) Acquire(ctx context.Context, name string, c store.Candidate) (st
 	}
 	if l := g.lease; l != nil && (l.nonce != c.Nonce || l.replica != c.ID) {
 		g.lengthen(c.Replica, now.Add(whole(c.Session)))
-		return store.Lease{}, &store.HeldError{Leader: l.leader(now), Replicas: len(g.sessions)}
+		return store.Lease{}, &store.HeldError{Leader: l.leader(now), Replicas: len(g.sessions), Taken: func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return g.token > l.token
+		}}
 	}
 	ttl := whole(c.TTL)
 	if g.lease == nil {

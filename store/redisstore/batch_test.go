@@ -58,10 +58,10 @@ func (p *tapped) another(t *testing.T) (*redisstore.Store, *redis.Client) {
 	client := redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:6379", // a number: a bubble has no name server
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			c, err := p.server.Dial() // waits for what the server writes to others, which needs p.mu to be read
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.dials++
-			c, err := p.server.Dial()
 			if err != nil {
 				return nil, err
 			}

@@ -49,8 +49,7 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 		if err != nil {
 			return store.Lease{}, err
 		}
-		s.count(group, int(replicas))
-		return store.Lease{}, &store.HeldError{Leader: leader, Replicas: int(replicas)}
+		return store.Lease{}, &store.HeldError{Leader: leader, Replicas: int(replicas), Taken: s.count(group, int(replicas)).after(leader.Token)}
 	}
 	return store.Lease{}, outcome("acquire", r)
 }

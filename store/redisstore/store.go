@@ -41,8 +41,8 @@ type Store struct {
 	batch    *batch
 
 	mu      sync.Mutex
-	servers servers        // nil until the first call
-	herds   map[string]int // groups that are one, and how many replicas they have
+	servers servers           // nil until the first call
+	herds   map[string]*crowd // groups that are one
 	closed  bool
 	calls   sync.WaitGroup
 	waits   bool  // the server has been asked whether it can wait for replicas
@@ -116,7 +116,7 @@ func newStore(opts *Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{prefix: o.Prefix, herds: map[string]int{}, log: o.Logger}
+	s := &Store{prefix: o.Prefix, herds: map[string]*crowd{}, log: o.Logger}
 	s.hub = s.subscription()
 	s.batch = newBatch(s)
 	s.problem = store.CheckName("prefix", o.Prefix)

@@ -4,14 +4,18 @@ import (
 	"context"
 	"math/rand/v2"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/herd"
 	"github.com/go-singleton/singleton/internal/hub"
+	"github.com/go-singleton/singleton/store"
 )
 
-// taken is what the channel of a lease carries when somebody of a herd has got it; else it is how many replicas there are.
-const taken = "taken"
+// taken is what the channel of a lease carries, with the token, when somebody of a herd has got it; else it is how many
+// replicas there are.
+const taken = "taken "
 
 // turn hints one watcher of a lease when it is its turn: in a small group at once.
 type turn struct {
@@ -27,14 +31,18 @@ func (w *turn) listen(n hub.Notice) {
 	if w.timer != nil {
 		w.timer.Stop() // news are newer than what it waits for
 	}
+	token, got := strings.CutPrefix(n.Event, taken)
 	switch {
-	case n.Kind == hub.Falls || n.Event == taken:
+	case got:
+		w.store.crowded(w.group).granted(token)
+		return
+	case n.Kind == hub.Falls:
 		return
 	case n.Kind == hub.News:
 		replicas, _ := strconv.Atoi(n.Event) // an older release does not say: 0
 		w.store.count(w.group, replicas)
 	}
-	wait := herd.Delay(w.store.counted(w.group), rand.Uint64)
+	wait := herd.Delay(w.store.crowded(w.group).size(), rand.Uint64)
 	switch {
 	case wait == 0:
 		w.hint()
@@ -52,20 +60,55 @@ func (w *turn) come() {
 	}
 }
 
-// count notes how many replicas a group has, where they are a herd.
-func (s *Store) count(group string, replicas int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if replicas > herd.Small {
-		s.herds[group] = replicas
-	} else {
-		delete(s.herds, group)
-	}
+// crowd is what is known of a group that is a herd; nil is one that is none.
+type crowd struct {
+	replicas atomic.Int64
+	token    atomic.Uint64 // of the last grant that was heard of
 }
 
-// counted returns how many replicas a group has had lately, 0 where they are no herd.
-func (s *Store) counted(group string) int {
+// count notes how many replicas a group has.
+func (s *Store) count(group string, replicas int) *crowd {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if replicas <= herd.Small {
+		delete(s.herds, group)
+		return nil
+	}
+	c := s.herds[group]
+	if c == nil {
+		c = &crowd{}
+		s.herds[group] = c
+	}
+	c.replicas.Store(int64(replicas))
+	return c
+}
+
+// crowded returns what is known of a group.
+func (s *Store) crowded(group string) *crowd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.herds[group]
+}
+
+// size returns how many replicas there were lately.
+func (c *crowd) size() int {
+	if c == nil {
+		return 0
+	}
+	return int(c.replicas.Load())
+}
+
+// granted notes that a lease with this token has been granted.
+func (c *crowd) granted(token string) {
+	if n, err := strconv.ParseUint(token, 10, 64); c != nil && err == nil && n <= store.MaxToken {
+		c.token.Store(n)
+	}
+}
+
+// after returns what reports whether a lease of a later token has been granted.
+func (c *crowd) after(token uint64) func() bool {
+	if c == nil {
+		return nil
+	}
+	return func() bool { return c.token.Load() > token }
 }

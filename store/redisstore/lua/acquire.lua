@@ -47,6 +47,6 @@ end
 redis.call('PEXPIRE', fence, FENCE_MS + ttl)
 set_session(sessions, info, replica, till, about, ms)
 if not value and replicas > tonumber(ARGV[9]) then
-  publish(ARGV[8], 'taken') -- those of a herd who have not asked yet need not
+  publish(ARGV[8], 'taken ' .. token) -- those of a herd who have not asked yet need not
 end
 return {'granted', token, whole(us)}
