@@ -43,6 +43,7 @@ var kinds = []struct {
 	{"invalid password", Permanent, "the Redis server refuses the password: set the one that it knows"},
 	{"without any password configured", Permanent, needlessPassword},
 	{"no password is set", Permanent, needlessPassword},
+	{"run the 'select' command", Permanent, "the Redis user may not choose a database: grant +select, or use database 0"},
 	{"NOPERM", Permanent, noPermission},
 	{"executing the script can't", Permanent, noPermission},
 	{"CROSSSLOT", Permanent, "the keys of a group must share one hash slot: let nothing on the way to the server rewrite keys"},

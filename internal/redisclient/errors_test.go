@@ -35,6 +35,7 @@ func TestErrorsOfServersAreClassified(t *testing.T) {
 		{"NOPERM User leader has no permissions to run the 'evalsha' command", Permanent},
 		{"NOPERM this user has no permissions to access one of the keys used as arguments", Permanent},
 		{"NOPERM No permissions to access a channel", Permanent},
+		{"NOPERM this user has no permissions to run the 'select' command", Permanent},
 		{"CROSSSLOT Keys in request don't hash to the same slot", Permanent},
 		{"WRONGTYPE Operation against a key holding the wrong kind of value", Permanent},
 		{"ERR unknown command 'EVALSHA', with args beginning with: 'abc' '4' ", Permanent},
@@ -72,6 +73,19 @@ func TestErrorsOfServersAreClassified(t *testing.T) {
 		}
 		if (got == Transient) != (remedy == "") {
 			t.Errorf("%s: remedy %q", c.text, remedy)
+		}
+	}
+}
+
+// TestRemedyOfAUserWhoMayNotSelect is one that doctor cannot name, because it is not connected either.
+func TestRemedyOfAUserWhoMayNotSelect(t *testing.T) {
+	const want = "the Redis user may not choose a database: grant +select, or use database 0"
+	for _, text := range []string{
+		"failed to initialize connection options: NOPERM this user has no permissions to run the 'select' command",
+		"NOPERM this user has no permissions to run the 'select' command or its subcommand",
+	} {
+		if _, got := Classify(text); got != want {
+			t.Errorf("%s: got %q", text, got)
 		}
 	}
 }
