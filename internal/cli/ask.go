@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/go-singleton/singleton/scheduler"
@@ -35,6 +36,11 @@ func (q *asking) zone(a *app) *time.Location {
 		return time.UTC
 	}
 	return a.local
+}
+
+// whole tells whether the store cannot say how much is left of a lease: only ZooKeeper's servers know when a session ends.
+func (q *asking) whole(a *app) bool {
+	return strings.HasPrefix(a.choose(q.store).url, "zk")
 }
 
 // ask opens the store and gives fn an inspector of the group and a context that ends soon.

@@ -110,7 +110,7 @@ func (a *app) examine(ctx context.Context, t target, lease time.Duration, accept
 	}
 	e := examination{Store: st.name, Group: t.group, Lease: seconds(lease)}
 	for _, f := range found {
-		f.Found = layers.ReplaceAllString(f.Found, "")
+		f.Found = strings.TrimSuffix(layers.ReplaceAllString(f.Found, ""), ".") // what to do follows, after a colon
 		e.Findings = append(e.Findings, finding(f))
 		e.Wrong = e.Wrong || f.Level == redisstore.LevelFail
 	}
@@ -136,7 +136,7 @@ func (o *opened) examine(ctx context.Context, group string, lease time.Duration)
 		return []redisstore.Finding{{Check: "store", Level: redisstore.LevelWarn, Found: "memory: is shared with no other process " +
 			"and forgotten at the end", Remedy: "use it to try a crontab out, and a Redis to run it on several machines"}}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readLimit) // a server that is silent is given up before
+	ctx, cancel := context.WithTimeout(ctx, readLimit) // a server that is silent is given up much earlier
 	defer cancel()
 	if o.redis == nil && !o.several() {
 		return o.examineOther(ctx, group)
@@ -168,7 +168,7 @@ func (o *opened) check(ctx context.Context, group string, lease time.Duration) (
 // examineOther asks a store that is no Redis, and reads what has been recorded.
 func (o *opened) examineOther(ctx context.Context, group string) ([]redisstore.Finding, error) {
 	begin := time.Now()
-	if _, err := o.Leader(ctx, cmp.Or(group, "none")); err != nil && !errors.Is(err, store.ErrNoLeader) {
+	if err := o.greet(ctx, cmp.Or(group, "none")); err != nil {
 		return nil, err
 	}
 	found := []redisstore.Finding{{Check: "connection", Level: redisstore.LevelOK,

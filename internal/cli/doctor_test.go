@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-singleton/singleton/internal/redistest"
+	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redisstore"
 )
 
@@ -166,4 +169,23 @@ func TestDoctorRefusesBadFlags(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
+}
+
+// silent is a store that answers nothing, as long as it is let.
+type silent struct{ store.Store }
+
+func (silent) Leader(ctx context.Context, _ string) (store.Leader, error) {
+	<-ctx.Done()
+	return store.Leader{}, ctx.Err()
+}
+
+// TestDoctorGivesUpASilentStoreSoon is about stores whose clients go on trying until the end of the time.
+func TestDoctorGivesUpASilentStoreSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		found, err := (&opened{Store: silent{}}).examine(t.Context(), "g", 15*time.Second)
+		if took := time.Since(began); err == nil || len(found) > 0 || took != askLimit {
+			t.Errorf("%+v and %v after %v, want an error after %v", found, err, took, askLimit)
+		}
+	})
 }

@@ -72,6 +72,9 @@ func (o *opened) explain(err error) error {
 	if scheme, _, _ = strings.Cut(scheme, "+"); scheme != "redis" && strings.HasSuffix(scheme, "s") { // rediss, zks, ...
 		secure = ", does it speak TLS"
 	}
+	if scheme == "redis" && errors.Is(err, io.EOF) {
+		secure = ", does it want TLS (rediss in place of redis)"
+	}
 	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	network, isNetwork := errors.AsType[net.Error](err) // the first: what a client has met may stand before the end of its time
 	text := which + ": " + said

@@ -54,6 +54,8 @@ func TestErrorsOfStoresForPeople(t *testing.T) {
 			"the store redis://h:6379 (REDIS_URL) cannot be asked: dial tcp: connection refused; is it running, and the URL right?"},
 		{"rediss://:" + canary + "@h", "--store", fmt.Errorf("scheduler: create ledger of g: redisstore: acquire: %w", io.EOF),
 			"the store rediss://:xxxxx@h:6379 (--store) cannot be asked: EOF; is it running, does it speak TLS, and the URL right?"},
+		{"redis://h", "--store", fmt.Errorf("redisstore: leader: %w", io.EOF), "the store redis://h:6379 (--store) cannot be asked: EOF; " +
+			"is it running, does it want TLS (rediss in place of redis), and the URL right?"},
 		{"rediss://h", "--store", fmt.Errorf("scheduler: jobs of g: redisstore: read: %w", context.DeadlineExceeded),
 			"the store rediss://h:6379 (--store) does not answer in time; is it overloaded, does it speak TLS, or the network cut?"},
 		{"redis://h", "the default", fmt.Errorf("redisstore: leader: %w", &net.DNSError{Err: "i/o timeout", IsTimeout: true}),

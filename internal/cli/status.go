@@ -46,7 +46,7 @@ change.`,
 			if q.json {
 				err = a.printJSON(viewStatus(st, a.now()))
 			} else {
-				err = (&statusPage{Status: st, now: a.now(), zone: q.zone(a), footer: a.terminal}).print(a.stdout)
+				err = (&statusPage{Status: st, now: a.now(), zone: q.zone(a), whole: q.whole(a), footer: a.terminal}).print(a.stdout)
 			}
 			switch {
 			case err != nil:

@@ -101,6 +101,16 @@ times are local (Europe/Berlin); --utc, --json
 	}
 }
 
+// TestStatusOfAnUnknownTime is that of a store that says how long a lease is left at most, and no more.
+func TestStatusOfAnUnknownTime(t *testing.T) {
+	st := someStatus()
+	st.Leader.Remaining = 10 * time.Second
+	p := statusPage{Status: st, whole: true}
+	if got, want := p.leader(), "billing: web-2-7f3a leads; at most 10 s left"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestStatusWithoutLeader(t *testing.T) {
 	st := scheduler.Status{Group: "billing", Replicas: []store.Replica{{ID: "web-3-90be"}}}
 	if got, want := printStatus(t, st, "UTC"), "billing: NO LEADER\n1 replica: web-3-90be\nno jobs are known yet\n"; got != want {

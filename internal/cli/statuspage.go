@@ -17,6 +17,7 @@ type statusPage struct {
 	scheduler.Status
 	now    time.Time
 	zone   *time.Location
+	whole  bool // how much is left of a lease is not known: it may be all of it
 	footer bool // say what the times are, and what else there is: for people only
 }
 
@@ -58,6 +59,8 @@ func (p *statusPage) leader() string {
 		return p.Group + ": needs no leader, because singleton once starts its jobs"
 	case l.Replica == "":
 		return p.Group + ": NO LEADER"
+	case p.whole:
+		return fmt.Sprintf("%s: %s leads; at most %s left", p.Group, l.Replica, fine(l.Remaining))
 	}
 	renewed := ""
 	if ago := p.Lease - l.Remaining; p.Lease > 0 && ago >= 0 {

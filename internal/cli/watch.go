@@ -19,6 +19,7 @@ type watching struct {
 	app   *app
 	query *asking
 	every time.Duration
+	whole bool              // as that of a page
 	known map[string]string // facts that were printed
 	text  string            // the object that was printed last, with --json
 }
@@ -32,7 +33,7 @@ func (a *app) watch(ctx context.Context, q *asking, every time.Duration) error {
 		return err
 	}
 	defer st.leave()
-	w := &watching{app: a, query: q, every: every, known: make(map[string]string)}
+	w := &watching{app: a, query: q, every: every, whole: q.whole(a), known: make(map[string]string)}
 	again := time.NewTicker(every)
 	defer again.Stop()
 	for {
@@ -71,7 +72,7 @@ func (w *watching) show(st scheduler.Status, trouble string) error {
 		page.WriteString("\x1b[H\x1b[J") // home, and clear what is below
 		if trouble != "" {
 			fmt.Fprintln(&page, line(trouble))
-		} else if err := (&statusPage{Status: st, now: now, zone: w.query.zone(a), footer: true}).print(&page); err != nil {
+		} else if err := (&statusPage{Status: st, now: now, zone: w.query.zone(a), whole: w.whole, footer: true}).print(&page); err != nil {
 			return err
 		}
 		_, err := a.stdout.Write(page.Bytes())
@@ -131,7 +132,11 @@ func factsOf(st scheduler.Status) []fact {
 	for i, r := range st.Replicas {
 		names[i] = r.ID
 	}
-	facts := []fact{{"leader", leader}, {"replicas", many(len(names), "replica", "replicas") + ": " + strings.Join(names, ", ")}}
+	replicas := "no replicas"
+	if len(names) > 0 {
+		replicas = many(len(names), "replica", "replicas") + ": " + strings.Join(names, ", ")
+	}
+	facts := []fact{{"leader", leader}, {"replicas", replicas}}
 	for _, j := range st.Jobs {
 		about := "job " + j.Name
 		facts = append(facts, fact{about, j.Name + ": " + standing(j)})

@@ -43,8 +43,8 @@ func TestWatchPrintsChanges(t *testing.T) {
 	show(scheduler.Status{}, "the store does not answer: no route", "12:00:00 the store does not answer: no route\n")
 	st.Leader.Replica, st.Running = "", nil
 	show(st, "", "12:00:00 the store answers\n", "12:00:00 nobody leads\n")
-	st.Jobs = st.Jobs[:1]
-	show(st, "", "12:00:00 export: gone\n")
+	st.Jobs, st.Replicas = st.Jobs[:1], nil
+	show(st, "", "12:00:00 no replicas\n", "12:00:00 export: gone\n")
 	show(st, "")
 }
 

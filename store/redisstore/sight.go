@@ -167,7 +167,7 @@ func (s sight) replicas(waited int) Finding {
 		return f.ok(fmt.Sprintf("%d, and no writes are taken when too few keep up", n))
 	case n > 0:
 		return f.warn(fmt.Sprintf("%d, and writes do not wait for them: a failover can forget the last lease and the last claims", n),
-			"narrow it with CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 2, or let the store wait for them (MinReplicas)")
+			"narrow it with CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 2, or let the store wait for them (MinReplicas, in a URL min_replicas=1)")
 	}
 	return f.ok("none")
 }
