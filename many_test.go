@@ -77,6 +77,15 @@ func (c *crowd) campaign(b *testing.B, group string) {
 	})
 }
 
+// warm has the store make its connections, which do not become more with the elections.
+func (c *crowd) warm() {
+	var calls sync.WaitGroup
+	for range 100 {
+		calls.Go(func() { _, _ = c.Leader(c.ctx, "nobody") })
+	}
+	calls.Wait()
+}
+
 // acquire takes leases of an hour for somebody else.
 func acquire(b *testing.B, s store.Store, groups ...string) (leases []store.Lease) {
 	for _, group := range groups {
@@ -106,14 +115,14 @@ func statistic(b *testing.B, client *redis.Client, section, field string) float6
 	return n
 }
 
-// memory returns the bytes in use, goroutines' stacks too, when what is not needed is gone.
-func memory() float64 {
+// memory returns the bytes in use, goroutines' stacks too, and those of the stacks alone, when what is not needed is gone.
+func memory() (all, stacks float64) {
 	for range 4 { // each halves a stack that is too large
 		runtime.GC()
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc + m.StackInuse)
+	return float64(m.HeapAlloc + m.StackInuse), float64(m.StackInuse)
 }
 
 // BenchmarkManyElections has one process lead 1000 groups and follow in 5000, with leases of 15 s, and counts for a minute.
@@ -133,7 +142,8 @@ func BenchmarkManyElections(b *testing.B) {
 			b.Fatal(err)
 		}
 		c := newCrowd(b, server)
-		before := memory()
+		c.warm()
+		before, stacksBefore := memory()
 		for i := range led {
 			c.campaign(b, fmt.Sprintf("led%d", i))
 		}
@@ -144,13 +154,16 @@ func BenchmarkManyElections(b *testing.B) {
 		reads := statistic(b, admin, "stats", "total_reads_processed")
 		<-time.After(time.Minute)
 		reads = statistic(b, admin, "stats", "total_reads_processed") - reads
-		leaders := memory()
+		leaders, stacksOfLeaders := memory()
 		for _, group := range others {
 			c.campaign(b, group)
 		}
 		<-time.After(time.Minute)
-		b.ReportMetric((memory()-leaders)/followed, "B/followed")
+		all, stacks := memory()
+		b.ReportMetric((all-leaders)/followed, "B/followed")
+		b.ReportMetric((stacks-stacksOfLeaders)/followed, "stackB/followed")
 		b.ReportMetric((leaders-before)/led, "B/led")
+		b.ReportMetric((stacksOfLeaders-stacksBefore)/led, "stackB/led")
 		b.ReportMetric(reads/60, "reads/s")
 		b.ReportMetric(float64(c.lost.Load()), "lost")
 		b.ReportMetric(statistic(b, admin, "clients", "connected_clients")-1, "connections")
@@ -159,8 +172,14 @@ func BenchmarkManyElections(b *testing.B) {
 	}
 }
 
-// BenchmarkHerd releases a lease that 1000 followers in 50 crowds, each with connections of its own, wait for.
+// BenchmarkHerd ends a lease that 1000 followers in 50 crowds, each with connections of its own, wait for, and counts for five
+// seconds: in that time each has had its turn.
 func BenchmarkHerd(b *testing.B) {
+	b.Run("release", func(b *testing.B) { handOver(b, false) })
+	b.Run("crash", func(b *testing.B) { handOver(b, true) })
+}
+
+func handOver(b *testing.B, crash bool) {
 	server := redistest.Start(b)
 	other := redisstore.New(server.Client(), nil)
 	defer func() { _ = other.Close() }()
@@ -170,7 +189,12 @@ func BenchmarkHerd(b *testing.B) {
 	for b.Loop() {
 		group := fmt.Sprintf("herd%d", round)
 		round++
-		l := acquire(b, other, group)[0]
+		l, err := other.Acquire(b.Context(), group, store.Candidate{
+			Replica: store.Replica{ID: "other"}, Nonce: "n", TTL: 15 * time.Second, Session: time.Hour, Start: true,
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
 		led := make(chan time.Time, 1000)
 		var all []*crowd
 		for range 50 {
@@ -181,16 +205,30 @@ func BenchmarkHerd(b *testing.B) {
 				c.campaign(b, group)
 			}
 		}
-		<-time.After(15 * time.Second)
+		var end time.Time
+		for range 8 { // all ask again meanwhile, and hear how many they are
+			<-time.After(5 * time.Second)
+			sent := time.Now()
+			g, err := other.Renew(b.Context(), l)
+			if err != nil {
+				b.Fatal(err)
+			}
+			end = sent.Add(g.TTL)
+		}
+		if crash {
+			<-time.After(time.Until(end) - time.Second)
+		}
 		for _, c := range all {
 			c.held.Store(0)
 		}
-		freed := time.Now()
-		if err := other.Release(b.Context(), l); err != nil {
-			b.Fatal(err)
+		if !crash {
+			end = time.Now()
+			if err := other.Release(b.Context(), l); err != nil {
+				b.Fatal(err)
+			}
 		}
-		took += (<-led).Sub(freed)
-		<-time.After(10 * time.Second)
+		took += (<-led).Sub(end)
+		<-time.After(5 * time.Second)
 		for _, c := range all {
 			held += c.held.Load()
 		}
