@@ -276,11 +276,10 @@ func (s *Store) whoLeads(ctx context.Context, name string) (none store.Leader, e
 	case err != nil:
 		return none, err
 	}
-	lease, err := decodeGrant(data)
+	lease, err := leaseOf(path, data, stat)
 	if err != nil {
-		return none, foreign(path, err)
+		return none, err
 	}
-	lease.owner = stat.EphemeralOwner
 	leader := s.leader(l, s.group(name), &lease)
 	if leader == nil {
 		return none, store.ErrNoLeader

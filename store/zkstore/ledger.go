@@ -82,6 +82,9 @@ func (s *Store) commit(ctx context.Context, l *link, g *group, lease store.Lease
 	case number > last+1:
 		return errAgain
 	}
+	if err := s.ensure(ctx, l, g); err != nil {
+		return err
+	}
 	parts := []any{
 		&zk.CheckVersionRequest{Path: s.fencePath(g.name), Version: fence},
 		&zk.CheckVersionRequest{Path: s.leasePath(g.name), Version: -1},
@@ -92,9 +95,14 @@ func (s *Store) commit(ctx context.Context, l *link, g *group, lease store.Lease
 		return err
 	}
 	_, err = multi(ctx, l, append(parts, more...)...)
-	if f, ok := errors.AsType[*failed](err); ok &&
-		(errors.Is(f, zk.ErrNoNode) || errors.Is(f, zk.ErrBadVersion) || errors.Is(f, zk.ErrNodeExists)) {
-		return errAgain
+	if f, ok := errors.AsType[*failed](err); ok {
+		switch {
+		case errors.Is(f, zk.ErrNoNode): // the ledger's may be missing, for somebody has deleted it
+			s.know(g, false)
+			return errAgain
+		case errors.Is(f, zk.ErrBadVersion), errors.Is(f, zk.ErrNodeExists):
+			return errAgain
+		}
 	}
 	return err
 }

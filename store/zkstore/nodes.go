@@ -1,12 +1,17 @@
 package zkstore
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/go-singleton/singleton/internal/values"
 	"github.com/go-singleton/singleton/store"
 )
+
+var errEndure = errors.New("it belongs to no ZooKeeper session, so that it would never end")
 
 // grant is what the znode of a lease holds.
 type grant struct {
@@ -37,6 +42,18 @@ func decodeGrant(data []byte) (g grant, err error) {
 		err = values.ErrFormat
 	}
 	return g, err
+}
+
+// leaseOf decodes what the znode of a lease holds, which must end with a ZooKeeper session.
+func leaseOf(path string, data []byte, stat *zk.Stat) (g grant, err error) {
+	if stat.EphemeralOwner == 0 {
+		return g, foreign(path, errEndure)
+	}
+	if g, err = decodeGrant(data); err != nil {
+		return g, foreign(path, err)
+	}
+	g.owner = stat.EphemeralOwner
+	return g, nil
 }
 
 // of tells whether l names this lease; the token is compared where it is known.

@@ -203,6 +203,43 @@ func TestAForeignZnodeIsNamed(t *testing.T) {
 	}
 }
 
+// TestALeaseThatWouldNeverEndIsNamed: a znode that a backup has brought back, or a person, belongs to no session.
+func TestALeaseThatWouldNeverEndIsNamed(t *testing.T) {
+	conn := admin(t, server.Addr())
+	s := open(t, zkstore.Config{Chroot: chrootOf(t), SessionTimeout: timeout})
+	must(t, s.Release(short(t), lead(t, s, "a", "n1")))
+	path := chrootOf(t) + "/singleton/g/lease"
+	_, err := conn.Create(path, []byte("1 5 b n2 1000"), 0, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	_, err1 := s.Acquire(short(t), "g", candidate("a", "n3"))
+	_, err2 := s.Leader(short(t), "g")
+	for _, err := range []error{err1, err2} {
+		if !errors.Is(err, store.ErrPermanent) || !strings.Contains(err.Error(), path) {
+			t.Errorf("got %v", err)
+		}
+	}
+	must(t, conn.Delete(path, -1))
+	lead(t, s, "a", "n3")
+}
+
+// TestALedgerThatWasDeletedIsBegunAnew: the leader that had it is told of the gap, and the next term commits.
+func TestALedgerThatWasDeletedIsBegunAnew(t *testing.T) {
+	conn := admin(t, server.Addr())
+	s := open(t, zkstore.Config{Chroot: chrootOf(t), SessionTimeout: time.Hour})
+	ledger := chrootOf(t) + "/singleton/g/ledger"
+	changes := []store.Change{{Bucket: "job", Key: "k", Value: []byte("v")}}
+	l := lead(t, s, "a", "n1")
+	must(t, s.Commit(short(t), l, 1, changes))
+	for _, path := range []string{"/job/k", "/job", ""} {
+		must(t, conn.Delete(ledger+path, -1))
+	}
+	if err := s.Commit(short(t), l, 2, changes); !errors.Is(err, store.ErrGap) {
+		t.Errorf("the next commit: %v", err)
+	}
+	must(t, s.Release(short(t), l))
+	must(t, s.Commit(short(t), lead(t, s, "a", "n2"), 1, changes))
+}
+
 // TestWhatDoesNotFitIsRefusedBeforeItIsSent: keys that grow threefold in a path still fit.
 func TestWhatDoesNotFitIsRefusedBeforeItIsSent(t *testing.T) {
 	s := open(t, zkstore.Config{Chroot: chrootOf(t), SessionTimeout: timeout})

@@ -48,11 +48,10 @@ func (s *Store) look(ctx context.Context, l *link, g *group, sync bool) (st stat
 	case err != nil:
 		return st, err
 	}
-	lease, err := decodeGrant(data)
+	lease, err := leaseOf(path, data, stat)
 	if err != nil {
-		return st, foreign(path, err)
+		return st, err
 	}
-	lease.owner = stat.EphemeralOwner
 	st.lease = &lease
 	return st, nil
 }
