@@ -234,6 +234,17 @@ type abandoned struct {
 // Unwrap returns the context's error.
 func (a *abandoned) Unwrap() error { return a.error }
 
+// start has do run, which close waits for; not when it may wait already.
+func (l *link) start(do func()) (begun bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return false
+	}
+	l.calls.Go(do)
+	return true
+}
+
 // call makes one call of the client.
 func call[T any](ctx context.Context, l *link, do func(*zk.Conn) (T, error)) (value T, err error) {
 	if err := l.ready(ctx); err != nil {
@@ -249,12 +260,16 @@ func call[T any](ctx context.Context, l *link, do func(*zk.Conn) (T, error)) (va
 		err   error
 	}
 	answers, done := make(chan answer, 1), make(chan struct{})
-	l.calls.Go(func() {
+	begun := l.start(func() {
 		defer close(done)
 		defer func() { <-l.slots }()
 		v, err := do(l.conn)
 		answers <- answer{v, err}
 	})
+	if !begun {
+		<-l.slots
+		return value, errClosing
+	}
 	select {
 	case a := <-answers:
 		return a.value, a.err

@@ -3,7 +3,9 @@ package zkstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,6 +107,31 @@ func TestCloseLetsLapseWhatWasNotGivenUp(t *testing.T) {
 	}
 	if _, err := s.Renew(t.Context(), l); !errors.Is(err, store.ErrPermanent) {
 		t.Errorf("renewing after Close: %v", err)
+	}
+}
+
+// TestCloseWaitsForCallsThatBeginMeanwhile is for the race detector: each call starts a goroutine, which Close waits for.
+func TestCloseWaitsForCallsThatBeginMeanwhile(t *testing.T) {
+	for range 10 {
+		s := open(t, zkstore.Config{Chroot: chrootOf(t), SessionTimeout: timeout})
+		var callers sync.WaitGroup
+		begun := make(chan bool, 100)
+		for i := range cap(begun) {
+			callers.Go(func() {
+				for first := true; ; first = false {
+					_, err := s.Join(t.Context(), fmt.Sprint("g", i), store.Replica{ID: "a"}, time.Minute, true)
+					if first {
+						begun <- true
+					}
+					if errors.Is(err, store.ErrPermanent) {
+						return
+					}
+				}
+			})
+		}
+		<-begun
+		must(t, s.Close())
+		callers.Wait()
 	}
 }
 
