@@ -169,9 +169,8 @@ func (s *Store) renew(ctx context.Context, l *link, lease store.Lease) (none sto
 		return none, store.ErrEnded
 	}
 	now := time.Now()
-	wanted := wholeSeconds(lease.TTL)
-	id, seconds, err := l.grant(ctx, wanted)
-	if full(err) && seen[0].lease == seen[1].lease && wanted == about.seconds {
+	id, seconds, err := l.grant(ctx, wholeSeconds(lease.TTL))
+	if full(err) && seen[0].lease == seen[1].lease {
 		seconds, err = l.keepAlive(ctx, seen[0].lease)
 		return store.Grant{TTL: time.Duration(seconds) * time.Second, Time: now.UTC()}, err
 	}

@@ -93,6 +93,16 @@ func (l *link) opened(ctx context.Context) error {
 	}
 }
 
+// failed tells whether the connection could not be opened.
+func (l *link) failed() bool {
+	select {
+	case <-l.ready:
+		return l.failure != nil
+	default:
+		return false
+	}
+}
+
 func (l *link) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -123,6 +123,12 @@ func TestAFullDatabaseIsReportedOnceAndCostsNoLease(t *testing.T) {
 	st := through(t, s.Addr(), etcdstore.Config{Logger: log.Logger(slog.LevelInfo)})
 	l := lead(t, st, "a", "n1")
 	must(t, st.Commit(short(t), l, 1, nil))
+	join := func(ttl time.Duration) (granted time.Duration) {
+		granted, err := st.Join(short(t), "g", store.Replica{ID: "b"}, ttl, true)
+		must(t, err)
+		return granted
+	}
+	join(time.Hour)
 	for n := 0; ; n++ {
 		if _, err := client.Put(t.Context(), fmt.Sprint("fill", n), strings.Repeat("x", 100_000)); err != nil {
 			break
@@ -138,6 +144,12 @@ func TestAFullDatabaseIsReportedOnceAndCostsNoLease(t *testing.T) {
 			t.Errorf("renewing: %v", err)
 		}
 	}
+	// The etcd lease that is there is what a session can have.
+	for _, ttl := range []time.Duration{time.Minute, time.Hour, 2 * time.Hour} {
+		if granted := join(ttl); granted != time.Hour {
+			t.Errorf("a session refreshed for %v goes on for %v", ttl, granted)
+		}
+	}
 	if n := strings.Count(log.String(), "alarm disarm"); n != 1 || strings.Count(log.String(), "level=ERROR") != 1 {
 		t.Errorf("the remedy was logged %d times:\n%s", n, log)
 	}
@@ -150,6 +162,41 @@ func TestAFullDatabaseIsReportedOnceAndCostsNoLease(t *testing.T) {
 	_, err = client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{})
 	must(t, err)
 	must(t, st.Commit(short(t), l, 2, nil))
+}
+
+// TestAUserThatTheServersComeToKnowMayCall: what they said of user and password before is not the last word.
+func TestAUserThatTheServersComeToKnowMayCall(t *testing.T) {
+	t.Parallel()
+	s, root := guarded(t)
+	st := through(t, s.Addr(), etcdstore.Config{Prefix: "/p", User: "leader", Password: "another"})
+	for range 2 {
+		if _, err := st.Leader(short(t), "g"); !errors.Is(err, store.ErrPermanent) {
+			t.Errorf("with a wrong password: %v", err)
+		}
+	}
+	_, err := root.UserChangePassword(t.Context(), "leader", "another")
+	must(t, err)
+	lead(t, st, "a", "n1")
+}
+
+// TestAWatchStandsAfterTheTokenOfItsStreamHasEnded: tokens end when they were not used for a while, and with a change of the
+// password.
+func TestAWatchStandsAfterTheTokenOfItsStreamHasEnded(t *testing.T) {
+	t.Parallel()
+	s, root := guarded(t)
+	st := through(t, s.Addr(), etcdstore.Config{Prefix: "/p", User: "leader", Password: "s3cret"})
+	hints := watched(t, st, "g")
+	<-hints
+	_, err := root.UserChangePassword(t.Context(), "leader", "s3cret")
+	must(t, err)
+	select {
+	case <-watched(t, st, "other"):
+	case <-short(t).Done():
+		t.Error("a watch does not stand")
+	}
+	<-hints // over the new stream
+	must(t, st.Release(short(t), lead(t, st, "a", "n1")))
+	<-hints
 }
 
 func TestAServerThatTakesFewerOperationsIsNamed(t *testing.T) {

@@ -53,7 +53,7 @@ func (s *Store) touch(ctx context.Context, l *link, group string, r store.Replic
 	}
 	// On a new etcd lease, as a lease is when it is renewed.
 	id, seconds, err := l.grant(ctx, wanted)
-	if full(err) && session.exists() && wanted == about.seconds {
+	if full(err) && session.exists() { // for as long as that etcd lease can
 		seconds, err = l.keepAlive(ctx, session.lease)
 		return time.Duration(seconds) * time.Second, err
 	}

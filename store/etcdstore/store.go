@@ -98,7 +98,7 @@ func (s *Store) call(ctx context.Context, method string, do func(ctx context.Con
 			err = do(clientv3.WithRequireLeader(ctx), l)
 		}
 		dead := lame(err)
-		if dead {
+		if dead || l.failed() { // one that could not be opened never is: the servers may come to know the user
 			s.abandon(l, begun, err)
 		}
 		l.release()

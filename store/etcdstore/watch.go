@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/v3"
 
 	"github.com/go-singleton/singleton/internal/hub"
@@ -18,6 +19,11 @@ import (
 
 // refusedPause is how long until a watch is asked for again that the servers do not allow.
 const refusedPause = 2 * time.Second
+
+// outdated are the reasons for which the servers refuse a watch on a stream whose token has ended.
+var outdated = []string{
+	rpctypes.ErrGRPCInvalidAuthToken.Error(), rpctypes.ErrGRPCAuthOldRevision.Error(), rpctypes.ErrGRPCUserEmpty.Error(),
+}
 
 // Watch implements store.Leases.
 func (s *Store) Watch(ctx context.Context, group string, t store.Topic, hint func()) error {
@@ -92,8 +98,11 @@ func (s *Store) hear(ctx context.Context) (heard bool) {
 				broken <- err
 				return
 			}
+			if err := e.hear(answer); err != nil {
+				broken <- err
+				return
+			}
 			heard = true
-			e.hear(answer)
 		}
 	})
 	defer receiving.Wait()
@@ -177,8 +186,12 @@ func watchRequest(id int64, p *hub.Point) *etcdserverpb.WatchRequest {
 }
 
 // hear hands on what an answer is about. A watch that the servers have ended, because it has fallen behind what they have
-// compacted or because it is not allowed, is asked for again, from then on.
-func (e *ear) hear(answer *etcdserverpb.WatchResponse) {
+// compacted or because it is not allowed, is asked for again, from then on. The error is that of a stream that can have no
+// more watches: it has one token of the user, which ends.
+func (e *ear) hear(answer *etcdserverpb.WatchResponse) error {
+	if answer.Canceled && e.store.cfg.User != "" && slices.Contains(outdated, answer.CancelReason) {
+		return errors.New(answer.CancelReason)
+	}
 	e.mu.Lock()
 	id := answer.WatchId
 	if answer.Created && len(e.asked) > 0 { // a watch that is refused is told without its ID
@@ -205,4 +218,5 @@ func (e *ear) hear(answer *etcdserverpb.WatchResponse) {
 	case len(answer.Events) > 0:
 		e.store.hub.News(name, "")
 	}
+	return nil
 }
