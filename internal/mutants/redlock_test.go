@@ -206,6 +206,13 @@ var redlockStoreMutants = []mutant{
 		killer: test("./store/redlock", likeARealOne),
 	},
 	{
+		name: "redlock-copy-of-messages-of-who-has-lost-some", rule: "a server that gets the whole state gets all messages",
+		file:   "store/redlock/read.go",
+		old:    "r.lease == nil && !r.sure && ctx.Err() == nil",
+		new:    "r.lease == nil && ctx.Err() == nil",
+		killer: test("./store/redlock", "TestQ5ACopyTakesNoMessagesOfServersThatMayHaveLostSome"),
+	},
+	{
 		name: "redlock-messages-of-one-server", rule: "messages are those of a majority together",
 		file:   "store/redlock/read.go",
 		old:    "\t\treturn pages\n",

@@ -48,6 +48,7 @@ type reading struct {
 	group  string
 	lease  *store.Lease
 	bucket string
+	sure   bool     // only what a majority has that has surely lost nothing
 	least  head     // of the state that is read: this one or a later one
 	keys   []string // that are left
 	listed bool
@@ -186,7 +187,7 @@ func (r *reading) pages(ctx context.Context, keys []string) ([]page, error) {
 			}
 		}
 	}
-	if told.reached() && r.lease == nil && ctx.Err() == nil { // too few are sure: better these than none
+	if told.reached() && r.lease == nil && !r.sure && ctx.Err() == nil { // too few are sure: better these than none
 		if found := r.choose(nil, slices.Concat(sure, rest)); found != nil {
 			return found, nil
 		}

@@ -132,3 +132,30 @@ func TestQ6ANewGroupThatWasMadeOnAMinorityIsMadeOnAll(t *testing.T) {
 		})
 	}
 }
+
+// A server that gets the whole state gets the messages of a majority that has surely lost none, or nothing: it counts for that
+// majority from then on.
+func TestQ5ACopyTakesNoMessagesOfServersThatMayHaveLostSome(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		silent bool // the other server that is sure
+		want   bool
+	}{{"a majority is sure", false, true}, {"one is sure, and another silent", true, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				nodes, s := stubs(t, 3, Config{})
+				nodes[1].ledger.Marker = "an earlier run"
+				if c.silent {
+					nodes[2].fail = errNoAnswer
+				}
+				term := newTerm(lease(), nil)
+				term.begin(s.links[1])
+				_, err := s.bring(within(t), term, s.links[0], s.links[1], head{})
+				synctest.Wait()
+				if installed := nodes[1].times("install") > 0; (err == nil) != c.want || installed != c.want {
+					t.Errorf("got %v, installed: %v", err, installed)
+				}
+			})
+		})
+	}
+}

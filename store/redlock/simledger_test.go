@@ -19,7 +19,7 @@ func simLedgerPlan(seed uint64) simPlan {
 // simSchedulerPlan is a scene of real schedulers.
 func simSchedulerPlan(seed uint64) simPlan {
 	p := simLedgerPlan(seed)
-	p.real, p.posts, p.sessions = true, false, false
+	p.real, p.posts, p.sessions, p.skew = true, false, false, 0
 	return p
 }
 

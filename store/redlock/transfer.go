@@ -96,18 +96,27 @@ func (c *transfer) copy(ctx context.Context) error {
 			return err
 		}
 	}
-	for m, err := range c.Read(ctx, group, nil, store.InboxBucket) {
-		if err != nil {
-			return err
+	return c.copyInbox(ctx)
+}
+
+// copyInbox posts the messages of a majority that has surely lost none: the target counts for that, too, from then on.
+func (c *transfer) copyInbox(ctx context.Context) error {
+	group := c.term.lease.Group
+	for r := (&reading{Store: c.Store, group: group, bucket: store.InboxBucket, sure: true}); ; {
+		messages, err := r.next(ctx)
+		for _, m := range messages {
+			_, err = one(ctx, c.Store, c.to, group, true, func(ctx context.Context, n node) (plain, error) {
+				_, err := n.post(ctx, group, m.Key, m.Value)
+				return plain{}, err
+			})
+			if err != nil {
+				break
+			}
 		}
-		if _, err := one(ctx, c.Store, c.to, group, true, func(ctx context.Context, n node) (plain, error) {
-			_, err := n.post(ctx, group, m.Key, m.Value)
-			return plain{}, err
-		}); err != nil {
+		if err != nil || len(r.keys) == 0 {
 			return err
 		}
 	}
-	return nil
 }
 
 // shelf is the buckets of a node.
