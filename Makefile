@@ -123,7 +123,7 @@ GRANTS ?= 1000000
 
 redlock-sim: ## GRANTS (1000000) leases over model nodes that fail, and SEEDS (200) seeds with a ledger and with schedulers from FIRST (1)
 	@go test ./store/redlock -v -count=1 -run '^TestE3TokensGrowOverManyGrants$$' -sim.grants $(GRANTS) -timeout 24h
-	@go test -tags long ./store/redlock -v -count=1 -run '^TestSimulation' -sim.first $(FIRST) -sim.seeds $(SEEDS) -sim.for 10m -timeout 24h
+	@go test ./store/redlock -v -count=1 -run '^TestSimulation' -sim.first $(FIRST) -sim.seeds $(SEEDS) -sim.for 10m -timeout 24h
 
 histories: setup ## recorded histories of a real Redis under faults, judged by a model, for SEEDS (200) seeds
 	@go test ./internal/histories -run Fenced -seeds $(SEEDS) -for 20s -parallel 12 -timeout 6h
@@ -133,7 +133,7 @@ LONG ?= 2m
 redlock-long: setup ## five independent Redis servers, two of which break in all ways, alone and mixed: LONG (2m) each, about 15 minutes
 	@go test ./internal/histories -v -count=1 -run Nodes -seeds 24 -for 20s -parallel 6 -timeout 6h
 	@go test ./internal/soak -v -count=1 -run '^TestSoak$$' -for $(LONG) -on redlock -parallel 4 -timeout 6h
-	@go test -tags long . -v -count=1 -run 'Minority|MajorityIsGone|B20' -timeout 6h
+	@go test . -v -count=1 -run 'Minority|MajorityIsGone|B20' -timeout 6h
 
 bench-peers: setup ## lost and doubled ticks of the usual set-ups, measured (about 15 minutes)
 	@go -C bench run ./peers

@@ -1,4 +1,4 @@
-//go:build linux && long
+//go:build linux
 
 package singleton_test
 

@@ -217,6 +217,6 @@ var redlockStoreMutants = []mutant{
 		file:   "store/redlock/read.go",
 		old:    "\t\treturn pages\n",
 		new:    "\t\treturn pages[:1]\n",
-		killer: test("./store/redlock", ofClients, "-tags", "long"),
+		killer: test("./store/redlock", ofClients),
 	},
 }

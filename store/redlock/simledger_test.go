@@ -23,6 +23,15 @@ func simSchedulerPlan(seed uint64) simPlan {
 	return p
 }
 
+// TestSimulationKeepsWhatWasAcknowledged lets clients lead, commit, post and look on while all goes wrong that may: nothing that
+// was acknowledged is lost, and all comes right in the end.
+func TestSimulationKeepsWhatWasAcknowledged(t *testing.T) {
+	simSeedsOf(t, simLedgerPlan, 15, 3*time.Minute)
+}
+
+// TestSimulationOfSchedulers does the same to real schedulers, and compares the history with what they have run.
+func TestSimulationOfSchedulers(t *testing.T) { simSeedsOf(t, simSchedulerPlan, 6, 3*time.Minute) }
+
 // TestSimulationIsReplayed plays a seed on one processor and on several: everything must be as it was.
 func TestSimulationIsReplayed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
