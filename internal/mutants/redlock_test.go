@@ -208,9 +208,23 @@ var redlockStoreMutants = []mutant{
 	{
 		name: "redlock-copy-of-messages-of-who-has-lost-some", rule: "a server that gets the whole state gets all messages",
 		file:   "store/redlock/read.go",
-		old:    "r.lease == nil && !r.sure && ctx.Err() == nil",
-		new:    "r.lease == nil && ctx.Err() == nil",
+		old:    "told.reached() && r.lease == nil && ctx.Err() == nil",
+		new:    "told.reached() && (r.lease == nil || r.sure) && ctx.Err() == nil",
 		killer: test("./store/redlock", "TestQ5ACopyTakesNoMessagesOfServersThatMayHaveLostSome"),
+	},
+	{
+		name: "redlock-message-deleted-for-good", rule: "a commit that no other follows on deletes no message",
+		file:   "store/redlock/lua/install.lua",
+		old:    "redis.call('HSETNX', inbox, id, redis.call('HGET', deleted, id))",
+		new:    "redis.call('HGET', deleted, id)",
+		killer: test("./store/redlock", "TestQ5AMessageIsDeletedForGoodByTheStepAfter"),
+	},
+	{
+		name: "redlock-message-hidden-from-the-next-leader", rule: "a leader whose term has not come to a server sees what the last commit there has deleted",
+		file:   "store/redlock/lua/read.lua",
+		old:    "string.match(head, '^%d+') ~= ARGV[1]",
+		new:    "string.match(head, '^%d+') == ''",
+		killer: test("./store/redlock", "TestQ5AMessageIsDeletedForGoodByTheStepAfter"),
 	},
 	{
 		name: "redlock-messages-of-one-server", rule: "messages are those of a majority together",

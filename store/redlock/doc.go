@@ -72,7 +72,7 @@
 //	singleton:{group}:info       hash of what the replicas say about themselves
 //	singleton:{group}:buckets    set of the names of buckets
 //	singleton:{group}:r:BUCKET   hash of records, one per bucket; never expires
-//	singleton:{group}:inbox      hash of messages, by ID; never expires
+//	singleton:{group}:inbox      hash of messages, by ID; never expires. inbox:deleted has those that the last commit has deleted
 //	singleton:{group}:s:ID...    what is put aside for a copy; expires after eleven minutes
 //
 // and two channels, singleton:{group}:wake and singleton:{group}:post. The first word is Config.Prefix.

@@ -94,7 +94,7 @@ type node interface {
 	//   - the lease is not held by exactly w.Lease's replica, nonce and token: writeLost;
 	//   - the head is not w.From: writeBehind, whatever the difference;
 	//   - else all changes are made, the head becomes w.To, and the answer is writeDone. The marker stays.
-	// Changes of the inbox are deletions.
+	// Changes of the inbox are deletions. What they delete is kept aside until the next write that is done.
 	write(ctx context.Context, w write) (written, error)
 
 	// stage puts records aside for install, and removes such, under the name of a transfer that nobody else uses. No changes
@@ -108,7 +108,8 @@ type node interface {
 	//   - the head is later than to (compared by At, then by Base): writeBehind; nothing is changed;
 	//   - nothing of this transfer was staged, or it has been forgotten: writeNothing; nothing is changed;
 	//   - else all buckets but the inbox are replaced by what was staged, the transfer is over, the head becomes to, the marker
-	//     the server's run, and the answer is writeDone.
+	//     the server's run, and the answer is writeDone. Messages that were kept aside are in the inbox again: the step that
+	//     has deleted them may be none of this state.
 	install(ctx context.Context, l store.Lease, transfer string, to head) (written, error)
 
 	// vouch makes the marker the server's run, whatever the ledger holds, and makes an empty ledger with a head of zero
@@ -121,7 +122,7 @@ type node interface {
 	// read returns records of a bucket; store.InboxBucket is one. With keys nil it lists all: where they fit into a page, the
 	// values come too, else the keys alone. Otherwise it returns the values of the first of keys, at least one, as many as
 	// fit into a page; nil for a key that has none. With l, the report says whether the lease is held, as head does; the
-	// records come all the same.
+	// records come all the same. Of the inbox, those that are kept aside come, too, where the head is of another token than l's.
 	read(ctx context.Context, group string, l *store.Lease, bucket string, keys []string) (page, error)
 
 	// post puts a message into the inbox unless one of this id lies there, and tells watchers of store.InboxFilled: the event

@@ -48,7 +48,7 @@ type reading struct {
 	group  string
 	lease  *store.Lease
 	bucket string
-	sure   bool     // only what a majority has that has surely lost nothing
+	sure   bool     // what a majority has that has surely lost nothing, whether it holds the lease or not
 	least  head     // of the state that is read: this one or a later one
 	keys   []string // that are left
 	listed bool
@@ -166,7 +166,7 @@ func (r *reading) pages(ctx context.Context, keys []string) ([]page, error) {
 		case v.err != nil:
 			told.fail(v.link, v.err)
 			continue
-		case r.lease != nil && !v.value.Held:
+		case r.lease != nil && !v.value.Held && !r.sure:
 			told.excuse(v.link, "does not hold the lease for this leader")
 			if lost++; lost > len(r.links)-r.quorum {
 				return nil, store.ErrLost
@@ -187,7 +187,7 @@ func (r *reading) pages(ctx context.Context, keys []string) ([]page, error) {
 			}
 		}
 	}
-	if told.reached() && r.lease == nil && !r.sure && ctx.Err() == nil { // too few are sure: better these than none
+	if told.reached() && r.lease == nil && ctx.Err() == nil { // too few are sure: better these than none
 		if found := r.choose(nil, slices.Concat(sure, rest)); found != nil {
 			return found, nil
 		}

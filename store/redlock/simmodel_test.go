@@ -70,6 +70,58 @@ func TestQ5WhatWasPutAsideForACopyEndsWithTheServer(t *testing.T) {
 	}
 }
 
+// TestQ5AMessageIsDeletedForGoodByTheStepAfter deletes a message by a commit that nothing follows on: whoever leads next, and does
+// not know of the commit, finds the message.
+func TestQ5AMessageIsDeletedForGoodByTheStepAfter(t *testing.T) {
+	for name, n := range map[string]node{"a real server": realNode(t), "a model": &simLink{to: newSimNode(&simScene{plan: simPlan{page: 1 << 20}}, 0)}} {
+		ctx, at := t.Context(), head{At: point{1, 0}}
+		l := store.Lease{Group: "g", Replica: "a", Nonce: "n", Token: 1, Grant: store.Grant{TTL: time.Hour}}
+		next := l
+		next.Token = 2
+		found := func(what string, want int, l *store.Lease) {
+			t.Helper()
+			p, err := n.read(ctx, "g", l, store.InboxBucket, nil)
+			if err != nil || len(p.Keys) != want || len(p.Values) != want {
+				t.Errorf("%s, %s: %v, %v", name, what, p.Keys, err)
+			}
+		}
+		step := func(changes ...store.Change) {
+			t.Helper()
+			got, err := n.write(ctx, write{Lease: l, From: at, To: at.next(), Changes: changes})
+			if err != nil || got.Effect != writeDone {
+				t.Fatalf("%s: %v, %v", name, got.Effect, err)
+			}
+			at = at.next()
+		}
+		take := func(transfer string) {
+			t.Helper()
+			err := n.stage(ctx, "g", transfer, nil)
+			if got, e := n.install(ctx, l, transfer, at); err != nil || e != nil || got.Effect != writeDone {
+				t.Fatalf("%s: %v, %v, %v", name, got.Effect, err, e)
+			}
+		}
+		_, err := n.acquire(ctx, "g", claim{Candidate: store.Candidate{Replica: store.Replica{ID: "a"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true}, Attempt: "t"})
+		_, _, e := n.settle(ctx, l, "t")
+		_, p := n.post(ctx, "g", "m", []byte("v"))
+		if err := errors.Join(err, e, p); err != nil {
+			t.Fatal(err)
+		}
+		take("first")
+		found("posted", 1, &l)
+		step(store.Change{Bucket: store.InboxBucket, Key: "m", Delete: true})
+		found("deleted, for whoever deleted it", 0, &l)
+		found("deleted, for anybody", 0, nil)
+		found("deleted, for the next leader", 1, &next)
+		take("second")
+		found("after a copy of the whole state", 1, &l)
+		step(store.Change{Bucket: store.InboxBucket, Key: "m", Delete: true})
+		step()
+		found("after the next step, for the next leader", 0, &next)
+		take("third")
+		found("after the next step and a copy", 0, &l)
+	}
+}
+
 // realNode returns a node at a server of its own.
 func realNode(t *testing.T) node { return nodeAt(t, redistest.Start(t)) }
 

@@ -53,6 +53,7 @@ type simNodeGroup struct {
 	buckets   simBuckets
 	sum       uint64 // of what they hold
 	inbox     map[string][]byte
+	deleted   map[string][]byte // from the inbox, by the last step; never changed in place once that is done
 }
 
 type simHeld struct {
@@ -367,9 +368,13 @@ func (n *simNode) write(w write) written {
 		effect = writeBehind
 	default:
 		n.writing()
+		g.deleted = make(map[string][]byte)
 		for _, c := range w.Changes {
 			if c.Bucket == store.InboxBucket {
-				delete(g.inbox, c.Key)
+				if message, there := g.inbox[c.Key]; there {
+					g.deleted[c.Key] = message
+					delete(g.inbox, c.Key)
+				}
 				continue
 			}
 			if n.contents != nil {
@@ -421,6 +426,8 @@ func (n *simNode) install(l store.Lease, transfer string, to head) written {
 		delete(n.data.staged, l.Group+" "+transfer)
 		g.buckets, g.ledger, g.head, g.marker = s.buckets, true, to, n.run()
 		g.sum = g.buckets.sum()
+		maps.Copy(g.inbox, g.deleted)
+		g.deleted = nil
 		n.named(g)
 	}
 	return written{n.report(g, &l), effect}
@@ -481,6 +488,10 @@ func (n *simNode) read(name string, l *store.Lease, bucket string, keys []string
 	records := g.buckets[bucket]
 	if bucket == store.InboxBucket {
 		records = g.inbox
+		if l != nil && g.head.At.Token != l.Token && len(g.deleted) > 0 {
+			records = maps.Clone(g.deleted)
+			maps.Copy(records, g.inbox)
+		}
 	}
 	p := page{report: n.report(g, l)}
 	if keys == nil {

@@ -102,7 +102,7 @@ func (c *transfer) copy(ctx context.Context) error {
 // copyInbox posts the messages of a majority that has surely lost none: the target counts for that, too, from then on.
 func (c *transfer) copyInbox(ctx context.Context) error {
 	group := c.term.lease.Group
-	for r := (&reading{Store: c.Store, group: group, bucket: store.InboxBucket, sure: true}); ; {
+	for r := (&reading{Store: c.Store, group: group, lease: &c.term.lease, bucket: store.InboxBucket, sure: true}); ; {
 		messages, err := r.next(ctx)
 		for _, m := range messages {
 			_, err = one(ctx, c.Store, c.to, group, true, func(ctx context.Context, n node) (plain, error) {

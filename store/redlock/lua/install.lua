@@ -4,7 +4,7 @@
 -- Returns {done, ...}, {lost, ...}, {behind, ...} or {nothing, ...}, each with head, marker, held. The names of keys are made
 -- here, of keys of this group: what else there is, no client knows.
 
-local err = check() or foreign(KEYS[9], 'set')
+local err = check() or foreign(deleted, 'hash') or foreign(KEYS[9], 'set')
 if err then
   return err
 end
@@ -43,6 +43,10 @@ for _, name in ipairs(redis.call('SMEMBERS', KEYS[9])) do
     redis.call('SADD', buckets, name)
   end
 end
+for _, id in ipairs(redis.call('HKEYS', deleted)) do
+  redis.call('HSETNX', inbox, id, redis.call('HGET', deleted, id))
+end
+redis.call('DEL', deleted)
 redis.call('DEL', KEYS[9])
 redis.call('SET', fence, 'redlock')
 return report('done', token, replica, nonce)

@@ -4,7 +4,7 @@
 -- change: which bucket, key, put (1 or 0), value
 -- Returns {done, ...}, {lost, ...} or {behind, ...}, each with head, marker, held.
 
-local err = check() or check_buckets(9)
+local err = check() or foreign(deleted, 'hash') or check_buckets(9)
 if err then
   return err
 end
@@ -23,12 +23,17 @@ end
 -- Whether memory is left is decided at the first write: all of the changes are made, or none.
 local count = tonumber(ARGV[6])
 redis.call('HSET', ledger, 'head', ARGV[5])
+redis.call('DEL', deleted)
 for i = 7 + count, #ARGV, 4 do
   local which = tonumber(ARGV[i])
   if ARGV[i + 2] == '1' then
     redis.call('HSET', KEYS[8 + which], ARGV[i + 1], ARGV[i + 3])
     redis.call('SADD', buckets, ARGV[6 + which])
   else
+    local message = KEYS[8 + which] == inbox and redis.call('HGET', inbox, ARGV[i + 1])
+    if message then
+      redis.call('HSET', deleted, ARGV[i + 1], message)
+    end
     redis.call('HDEL', KEYS[8 + which], ARGV[i + 1])
   end
 end
