@@ -82,8 +82,8 @@ var redlockStoreMutants = []mutant{
 	{
 		name: "redlock-repaired-server-counts", rule: "a server that a renewal repairs does not count for it",
 		file:   "store/redlock/leases.go",
-		old:    "\t\treturn n.renew(ctx, l)\n",
-		new:    "\t\tgot, err := n.renew(ctx, l)\n\t\tif err == nil && got.Outcome == renewLost {\n\t\t\treturn n.repair(ctx, l, nil)\n\t\t}\n\t\treturn got, err\n",
+		old:    "\t\treturn n.renew(ctx, l, s.known(l).leads())\n",
+		new:    "\t\tgot, err := n.renew(ctx, l, false)\n\t\tif err == nil && got.Outcome == renewLost {\n\t\t\treturn n.repair(ctx, l, nil, false)\n\t\t}\n\t\treturn got, err\n",
 		killer: test("./store/redlock", "TestRenewByWhatNodesAnswer"),
 	},
 	{
