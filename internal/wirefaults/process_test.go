@@ -137,7 +137,7 @@ func (s *scene) work(ctx context.Context, p *process, run scheduler.Run) error {
 	fmt.Fprint(h, s.seed, run.ID(), run.Attempt)
 	draw := h.Sum64()
 	long := time.Duration(draw % uint64(300*time.Millisecond))
-	if draw>>32%12 == 0 {
+	if draw>>32%12 == 0 && !s.calm.Load() {
 		long = time.Duration(draw % uint64(5*time.Second))
 	}
 	var err error

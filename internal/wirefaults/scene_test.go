@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,7 @@ type scene struct {
 	looks  int
 	counts map[string]int
 	gap    time.Duration // the longest without a leader after the faults were over
+	calm   atomic.Bool   // no fault comes any more, and no run is long: who is behind now is behind for no reason
 
 	mu       sync.Mutex
 	failures []string
@@ -148,6 +150,7 @@ func (s *scene) play(long time.Duration) {
 			s.handOver()
 		}
 	}
+	s.calm.Store(true)
 	s.pass(12 * time.Second) // what is behind catches up
 	for tries := 0; s.behind() && tries < 30; tries++ {
 		s.pass(time.Second)
