@@ -84,6 +84,7 @@ func TestQ6ATermThatNeedsAServerWithAHigherTokenEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			synctest.Wait() // what the call goes on with in the background asks the nodes, too
 			nodes[0].renewal, nodes[0].repaired, nodes[0].ledger.Held = renewLost, c.repaired, false
 			nodes[1].ledger.Marker = "an earlier run"
 			for _, n := range nodes {
