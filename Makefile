@@ -133,7 +133,7 @@ LONG ?= 2m
 redlock-long: setup ## five independent Redis servers, two of which break in all ways, alone and mixed: LONG (2m) each, about 15 minutes
 	@go test ./internal/histories -v -count=1 -run Nodes -seeds 24 -for 20s -parallel 6 -timeout 6h
 	@go test ./internal/soak -v -count=1 -run '^TestSoak$$' -for $(LONG) -on redlock -parallel 4 -timeout 6h
-	@go test . -v -count=1 -run 'Minority|MajorityIsGone|B20' -timeout 6h
+	@go test -tags long . -v -count=1 -run 'Minority|MajorityIsGone|B20' -timeout 6h
 
 bench-peers: setup ## lost and doubled ticks of the usual set-ups, measured (about 15 minutes)
 	@go -C bench run ./peers
