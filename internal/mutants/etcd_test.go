@@ -66,6 +66,13 @@ var etcdStoreMutants = []mutant{
 		killer: test("./store/etcdstore", "TestAHungEndpointIsLeftForTheNext"),
 	},
 	{
+		name: "etcd-hung-endpoint-spoken-for", rule: "what an endpoint answered a while ago does not speak for one that hangs",
+		file:   "store/etcdstore/link.go",
+		old:    "l.heard.After(u.sent) && time.Since(l.heard) < patience/2",
+		new:    "l.heard.After(u.sent)",
+		killer: test("./store/etcdstore", "TestAnEndpointThatAnswersNobodyAnyMoreIsLeft"),
+	},
+	{
 		name: "etcd-session-revived", rule: "a session that has ended is not revived",
 		file:   "store/etcdstore/sessions.go",
 		old:    "case !session.exists() && !start:",

@@ -131,25 +131,38 @@ func (l *link) end() {
 	}
 }
 
-func (l *link) heardSince(t time.Time) bool {
+// answers tells whether the endpoint has answered others since a request was sent that it left unanswered, and not long ago.
+func (l *link) answers(u *unanswered) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.heard.After(t)
+	return l.heard.After(u.sent) && time.Since(l.heard) < patience/2
 }
+
+// unanswered is the error of a request that got no answer in time.
+type unanswered struct {
+	error
+	sent time.Time
+}
+
+// Unwrap returns the error without when it was sent.
+func (u *unanswered) Unwrap() error { return u.error }
 
 // ask makes one request, and waits for its answer no longer than for an endpoint that serves.
 func ask[T any](ctx context.Context, l *link, do func(ctx context.Context) (T, error)) (T, error) {
+	sent := time.Now()
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer, err := do(limited)
-	if err == nil {
+	switch {
+	case err == nil:
 		l.mu.Lock()
 		l.heard = time.Now()
 		l.mu.Unlock()
-		return answer, nil
-	}
-	if limited.Err() != nil && ctx.Err() == nil { // the client's error may be its own
-		err = fmt.Errorf("%s has not answered in %v: %w", l.endpoint, patience, context.DeadlineExceeded)
+	case limited.Err() == nil:
+	case ctx.Err() == nil: // the client's error may be its own
+		err = &unanswered{fmt.Errorf("%s has not answered in %v: %w", l.endpoint, patience, context.DeadlineExceeded), sent}
+	default:
+		err = &unanswered{err, sent}
 	}
 	return answer, err
 }

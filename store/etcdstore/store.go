@@ -93,13 +93,12 @@ func (s *Store) call(ctx context.Context, method string, do func(ctx context.Con
 		if err != nil {
 			return s.judge(ctx, method, err)
 		}
-		begun := time.Now()
 		if err = l.opened(ctx); err == nil {
 			err = do(clientv3.WithRequireLeader(ctx), l)
 		}
 		dead := lame(err)
 		if dead || l.failed() { // one that could not be opened never is: the servers may come to know the user
-			s.abandon(l, begun, err)
+			s.abandon(l, err)
 		}
 		l.release()
 		switch {
@@ -138,10 +137,10 @@ func (s *Store) begin(ctx context.Context) (*link, error) {
 	return s.link, nil
 }
 
-// abandon has later calls use another endpoint than that of l, over which a call that began at begun got no answer.
-func (s *Store) abandon(l *link, begun time.Time, err error) {
-	if errors.Is(err, context.DeadlineExceeded) && l.heardSince(begun) {
-		return // it answers others
+// abandon has later calls use another endpoint than that of l, unless it only leaves one request unanswered.
+func (s *Store) abandon(l *link, err error) {
+	if u, ok := errors.AsType[*unanswered](err); ok && l.answers(u) {
+		return
 	}
 	s.mu.Lock()
 	current := s.link == l
