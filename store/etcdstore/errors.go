@@ -95,8 +95,8 @@ func (s *Store) judge(ctx context.Context, method string, err error) error {
 	if store.Definite(err) {
 		return err
 	}
-	if s.ctx.Err() != nil {
-		return errClosed
+	if s.ctx.Err() != nil { // it may have been done all the same
+		return fmt.Errorf("etcdstore: %s: the store has been closed meanwhile: %w", method, err)
 	}
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", err, ended)

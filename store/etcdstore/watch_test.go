@@ -72,10 +72,15 @@ func TestAStoreMayBeClosedWhileNobodyAnswers(t *testing.T) {
 	proxy := netproxy.Start(t, server.Addr())
 	s := through(t, proxy.Addr(), etcdstore.Config{Prefix: prefixOf(t)})
 	<-watched(t, s, "g")
-	lead(t, s, "a", "n1")
-	proxy.Requests.Drop()
-	proxy.Replies.Drop()
+	l := lead(t, s, "a", "n1")
+	proxy.Requests.Hold()
+	over := make(chan error, 1)
+	go func() { over <- s.Commit(short(t), l, 1, nil) }()
+	must(t, proxy.Requests.AwaitHeld(short(t), 1))
 	must(t, s.Close())
+	if err := <-over; err == nil || store.Definite(err) {
+		t.Errorf("a commit under way, which may have been done: %v", err)
+	}
 }
 
 // TestAWatchThatHasFallenBehindACompactionIsAskedForAgain has the servers end a watch that they cannot tell any more what it
