@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/go-singleton/singleton/internal/process"
 )
 
 //go:embed shim/clock.c
@@ -41,16 +43,7 @@ type Clock struct {
 // Start makes a clock that is closed at the end of the test. Without gcc the test fails and says how to install it.
 func Start(t testing.TB) *Clock {
 	t.Helper()
-	c, err := New(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return process.Started(t, func() (*Clock, error) { return New(t.TempDir()) })
 }
 
 // New makes a clock whose files lie in dir. Several clocks may share a directory, and with it the library, as long as they

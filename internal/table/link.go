@@ -28,15 +28,27 @@ const (
 
 // Dial connects to an address by way of the link: the Dialer of a client.
 func (l *Link) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	way, err := l.Addr(addr)
+	way, err := l.addr(addr)
 	if err != nil {
 		return nil, err
 	}
 	return (&net.Dialer{}).DialContext(ctx, network, way)
 }
 
-// Addr returns an address that leads to another: for a client without a Dialer, whose servers name each other nowhere.
-func (l *Link) Addr(target string) (string, error) {
+// Addrs returns addresses that lead to others: for a client without a Dialer, whose servers name each other nowhere.
+func (l *Link) Addrs(targets []string) ([]string, error) {
+	var ways []string
+	for _, target := range targets {
+		way, err := l.addr(target)
+		if err != nil {
+			return nil, err
+		}
+		ways = append(ways, way)
+	}
+	return ways, nil
+}
+
+func (l *Link) addr(target string) (string, error) {
 	if l == nil {
 		return target, nil
 	}

@@ -13,13 +13,9 @@ import (
 
 func zookeeperKinds() []Kind {
 	open := func(addrs []string, link *Link, lease time.Duration) (store.Store, error) {
-		var servers []string
-		for _, a := range addrs {
-			way, err := link.Addr(a)
-			if err != nil {
-				return nil, err
-			}
-			servers = append(servers, way)
+		servers, err := link.Addrs(addrs)
+		if err != nil {
+			return nil, err
 		}
 		return zkstore.New(zkstore.Config{Servers: servers, SessionTimeout: lease * 3 / 2}), nil
 	}

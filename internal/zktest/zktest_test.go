@@ -8,22 +8,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/go-singleton/singleton/internal/rivals"
 	"github.com/go-singleton/singleton/internal/zktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// until waits for what comes by itself.
-func until(t *testing.T, come func() bool) {
-	t.Helper()
-	for !come() {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("test ended")
-		}
-	}
-}
 
 func TestAnEnsembleLosesItsLeaderAndAMember(t *testing.T) {
 	begin := time.Now()
@@ -32,15 +21,15 @@ func TestAnEnsembleLosesItsLeaderAndAMember(t *testing.T) {
 	old := e.Leader()
 	begin = time.Now()
 	e.Cut(old, true)
-	until(t, func() bool { return old.Mode() == "" && e.Leader() != old })
+	rivals.Until(t, "another leads", func() bool { return old.Mode() == "" && e.Leader() != old })
 	t.Logf("another leads %v after the leader was cut off", time.Since(begin))
 	e.Cut(old, false)
-	until(t, func() bool { return old.Mode() == "follower" })
+	rivals.Until(t, "the old leader follows", func() bool { return old.Mode() == "follower" })
 	t.Logf("the old one follows %v after that", time.Since(begin))
 	next := e.Leader()
 	begin = time.Now()
 	next.Kill()
-	until(t, func() bool { return e.Leader() != next })
+	rivals.Until(t, "another leads", func() bool { return e.Leader() != next })
 	t.Logf("another leads %v after the leader was killed", time.Since(begin))
 	if err := next.Restart(); err != nil {
 		t.Fatal(err)

@@ -105,15 +105,16 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		if p.doubtful() || len(p.held)+len(p.granted)+len(p.ended) < p.quorum {
 			continue
 		}
-		if late != nil {
-			late.Stop()
-		}
 		patience := patience(missing)
 		if patience <= 0 {
 			break
 		}
-		late = time.AfterFunc(patience, enough)
-		defer late.Stop()
+		if late == nil {
+			late = time.AfterFunc(patience, enough)
+			defer late.Stop()
+		} else {
+			late.Reset(patience)
+		}
 	}
 	if !p.voters.reached() {
 		p.withdraw(ctx, "")

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
+	"github.com/go-singleton/singleton/internal/process"
 	"github.com/go-singleton/singleton/internal/redistest"
 	"github.com/go-singleton/singleton/store"
 	"github.com/go-singleton/singleton/store/redlock"
@@ -35,16 +36,7 @@ func clients(nodes *redistest.Nodes) (list []*redis.Client) {
 // open returns a store that ends with the test.
 func open(t testing.TB, clients []*redis.Client, cfg redlock.Config) *redlock.Store {
 	t.Helper()
-	s, err := redlock.New(clients, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return process.Started(t, func() (*redlock.Store, error) { return redlock.New(clients, cfg) })
 }
 
 // commands are those that the package's documentation names for a user.

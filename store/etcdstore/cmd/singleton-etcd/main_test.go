@@ -16,11 +16,9 @@ import (
 	"time"
 
 	"github.com/go-singleton/singleton/internal/procgroup"
+	"github.com/go-singleton/singleton/internal/rivals"
 	"github.com/go-singleton/singleton/store/etcdstore/internal/etcdtest"
 )
-
-// patience bounds every wait of these tests.
-const patience = 60 * time.Second
 
 // TestMain is the program instead of its tests where the test binary was started under the name "singleton", or by it.
 func TestMain(m *testing.M) {
@@ -104,7 +102,7 @@ func (p *process) exit() int {
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
+	case <-time.After(rivals.Patience):
 		p.Fatal("the program does not end")
 		return 0
 	}
@@ -113,7 +111,7 @@ func (p *process) exit() int {
 // await waits until the program has written all of parts.
 func (p *process) await(parts ...string) {
 	p.Helper()
-	until(p.T, strings.Join(parts, " and "), func() bool { return p.wrote(parts...) })
+	rivals.Until(p.T, strings.Join(parts, " and "), func() bool { return p.wrote(parts...) })
 }
 
 func (p *process) wrote(parts ...string) bool {
@@ -124,20 +122,6 @@ func (p *process) wrote(parts ...string) bool {
 		}
 	}
 	return true
-}
-
-func until(t *testing.T, what string, come func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(patience); !come(); {
-		if time.Now().After(limit) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("the test ended")
-		}
-	}
 }
 
 // say runs a command to its end and returns what it writes.
@@ -167,7 +151,7 @@ func TestEveryCommandOnEtcd(t *testing.T) {
 	file := write(t, "jobs.cron", "#: name=tick\n* * * * * * true\n#: name=yearly\n0 0 0 1 1 * echo happy\n#: name=slow\n0 0 0 1 1 * sleep 1000\n")
 	all := []*process{start(t, url, "cron", "--seconds", "--lease", "2s", file), start(t, url, "cron", "--seconds", "--lease", "2s", file)}
 	var leader, follower *process
-	until(t, "somebody leads", func() bool {
+	rivals.Until(t, "somebody leads", func() bool {
 		for i, p := range all {
 			if p.wrote("msg=elected") {
 				leader, follower = p, all[1-i]
@@ -201,7 +185,7 @@ func TestEveryCommandOnEtcd(t *testing.T) {
 	follower.await("msg=elected")
 	follower.signal(syscall.SIGKILL)
 	follower.exit()
-	until(t, "the other leads again", func() bool { return strings.Count(leader.output(), "msg=elected") == 2 })
+	rivals.Until(t, "the other leads again", func() bool { return strings.Count(leader.output(), "msg=elected") == 2 })
 	leader.signal(syscall.SIGTERM)
 	if code := leader.exit(); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-singleton/singleton/internal/rivals"
 	"github.com/go-singleton/singleton/internal/soak"
 	"github.com/go-singleton/singleton/store/etcdstore"
 	"github.com/go-singleton/singleton/store/etcdstore/internal/etcdtest"
@@ -57,7 +58,7 @@ type member struct {
 
 // RestartEmpty implements soak.Server.
 func (m member) RestartEmpty() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), rivals.Patience)
 	defer cancel()
 	return m.cluster.Replace(ctx, m.Server)
 }

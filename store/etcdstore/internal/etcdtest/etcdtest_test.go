@@ -8,22 +8,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/go-singleton/singleton/internal/rivals"
 	"github.com/go-singleton/singleton/store/etcdstore/internal/etcdtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// until waits for what comes by itself.
-func until(t *testing.T, come func() bool) {
-	t.Helper()
-	for !come() {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("test ended")
-		}
-	}
-}
 
 func TestAClusterLosesItsLeaderAndAMember(t *testing.T) {
 	begin := time.Now()
@@ -41,15 +30,15 @@ func TestAClusterLosesItsLeaderAndAMember(t *testing.T) {
 	old := c.Leader()
 	begin = time.Now()
 	c.Cut(old, true)
-	until(t, func() bool { return !old.Serves() && c.Leader() != old })
+	rivals.Until(t, "another leads", func() bool { return !old.Serves() && c.Leader() != old })
 	t.Logf("another leads %v after the leader was cut off", time.Since(begin))
 	c.Cut(old, false)
-	until(t, func() bool { return old.Serves() && !old.Leads() })
+	rivals.Until(t, "the old leader follows", func() bool { return old.Serves() && !old.Leads() })
 	t.Logf("the old one follows %v after that", time.Since(begin))
 	next := c.Leader()
 	begin = time.Now()
 	next.Kill()
-	until(t, func() bool { return c.Leader() != next })
+	rivals.Until(t, "another leads", func() bool { return c.Leader() != next })
 	t.Logf("another leads %v after the leader was killed", time.Since(begin))
 	if err := next.Restart(); err != nil {
 		t.Fatal(err)

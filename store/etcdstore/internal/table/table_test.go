@@ -41,13 +41,9 @@ var kinds = []table.Kind{
 }
 
 func open(addrs []string, link *table.Link, _ time.Duration) (store.Store, error) {
-	var endpoints []string
-	for _, a := range addrs {
-		way, err := link.Addr(a)
-		if err != nil {
-			return nil, err
-		}
-		endpoints = append(endpoints, way)
+	endpoints, err := link.Addrs(addrs)
+	if err != nil {
+		return nil, err
 	}
 	return etcdstore.New(etcdstore.Config{Endpoints: endpoints}), nil
 }
