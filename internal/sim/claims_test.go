@@ -47,7 +47,11 @@ func (c *commit) run(ch store.Change) {
 	c.tell(fmt.Sprintf("%s (attempt %d, %s): claimed", brief(ch.Key), rec.Attempt, rec.Reason))
 	if rec.Attempt == 1 && !manual(ch.Key) {
 		c.unpaused(ch.Key, rec)
-		c.taken[rec.Job] = append(c.taken[rec.Job], rec.Tick)
+		if _, begins := c.after(rec.Job); begins {
+			c.begun[rec.Job] = append(c.begun[rec.Job], rec.Tick)
+		} else {
+			c.taken[rec.Job] = append(c.taken[rec.Job], rec.Tick)
+		}
 	}
 }
 

@@ -66,6 +66,7 @@ type commit struct {
 	number uint64
 	all    []store.Change
 	taken  map[string][]int64    // job → ticks that became claims or rows
+	begun  map[string][]int64    // job → such ticks of the pattern that this commit gives it
 	rows   map[string][][2]int64 // job → rows that do not say how many ticks they are
 }
 
@@ -74,7 +75,8 @@ func (l *ledger) apply(lease store.Lease, number uint64, changes []store.Change,
 	l.commits++
 	l.terms[lease.Token] = true
 	c := &commit{
-		ledger: l, lease: lease, number: number, all: changes, taken: make(map[string][]int64), rows: make(map[string][][2]int64),
+		ledger: l, lease: lease, number: number, all: changes,
+		taken: make(map[string][]int64), begun: make(map[string][]int64), rows: make(map[string][][2]int64),
 		name: fmt.Sprintf("commit %d of %s", number, l.term(lease.Token)),
 	}
 	for _, ch := range changes {
@@ -92,8 +94,10 @@ func (l *ledger) apply(lease store.Lease, number uint64, changes []store.Change,
 			c.job(ch, now)
 		}
 	}
-	for _, job := range slices.Sorted(maps.Keys(c.taken)) {
-		l.fail("%s takes ticks of %s without moving its watermark: %v", c.name, job, c.taken[job])
+	for _, taken := range []map[string][]int64{c.taken, c.begun} {
+		for _, job := range slices.Sorted(maps.Keys(taken)) {
+			l.fail("%s takes ticks of %s without moving its watermark: %v", c.name, job, taken[job])
+		}
 	}
 	for _, ch := range changes {
 		if l.records[ch.Bucket] == nil {
@@ -144,8 +148,9 @@ func (c *commit) job(ch store.Change, now time.Time) {
 		return
 	}
 	old, ticks, known := c.before(ch.Key)
+	starts := c.starts(ch.Key, rec, now)
 	if !known {
-		old.Watermark = rec.Watermark // it starts from now
+		old.Watermark = starts
 	}
 	if rec.Watermark < old.Watermark {
 		c.fail("%s moves the watermark of %s back from %d to %d", c.name, ch.Key, old.Watermark, rec.Watermark)
@@ -155,7 +160,7 @@ func (c *commit) job(ch store.Change, now time.Time) {
 	}
 	var passed []int64
 	if known {
-		passed = ticks.due(old.Watermark, rec.Watermark)
+		passed = ticks.due(old.Watermark, starts)
 	}
 	got := c.taken[ch.Key]
 	delete(c.taken, ch.Key)
@@ -169,6 +174,46 @@ func (c *commit) job(ch store.Change, now time.Time) {
 	if !slices.Equal(got, passed) {
 		c.fail("%s moves the watermark of %s from %d to %d past %v, but accounts for %v", c.name, ch.Key, old.Watermark, rec.Watermark, passed, got)
 	}
+}
+
+// starts returns up to when a job's ticks are those it had before the commit. Where the commit gives it others, it starts
+// from about now, and those ticks, too, are each accounted for.
+func (c *commit) starts(job string, rec jobRecord, now time.Time) int64 {
+	begun := c.begun[job]
+	if len(begun) == 0 {
+		return rec.Watermark
+	}
+	delete(c.begun, job)
+	slices.Sort(begun)
+	starts := begun[0] - 1
+	if old, ticks, known := c.before(job); known { // one that was due after the start is none any more
+		if due := ticks.due(slices.Max(append(c.taken[job], old.Watermark)), starts); len(due) > 0 {
+			starts = due[0] - 1
+		}
+	}
+	if p, _ := c.after(job); !slices.Equal(begun, p.due(starts, rec.Watermark)) || starts < now.Add(-maxAhead).Unix() {
+		c.fail("%s lets %s start from %d, and up to %d accounts for %v", c.name, job, starts, rec.Watermark, begun)
+	}
+	return starts
+}
+
+// after returns the pattern that the commit gives a job, and whether that is one it did not have before. Of a job that the
+// store had lost nobody can tell.
+func (c *commit) after(job string) (p pattern, begins bool) {
+	_, old, known := c.before(job)
+	if !known && !c.reloaded.IsZero() {
+		return p, false
+	}
+	for _, ch := range c.all {
+		if ch.Bucket != "job" || ch.Key != job || ch.Delete {
+			continue
+		}
+		if rec, err := c.readJob.decode(ch.Value); err == nil {
+			p, err = c.jobs[job].pattern(rec.Spec)
+			return p, err == nil && p != old
+		}
+	}
+	return p, false
 }
 
 // entry judges an entry, and gathers the ticks that it adds to a row.
@@ -219,7 +264,10 @@ func (c *commit) row(job string, e entryRecord, old *entryRecord) {
 		}
 		from, count = old.LastTick.Unix()+1, e.Ticks-old.Ticks
 	}
-	patterns := c.patterns(job)
+	patterns, taken := c.patterns(job), c.taken
+	if p, begins := c.after(job); begins && e.Detail != redefined && e.Detail != restored {
+		patterns, taken = []pattern{p}, c.begun
+	}
 	if len(patterns) == 0 {
 		c.fail("%s skips ticks of a job that is new: %+v", c.name, e)
 		return
@@ -232,7 +280,7 @@ func (c *commit) row(job string, e entryRecord, old *entryRecord) {
 	for _, p := range patterns {
 		ticks := p.due(from-1, e.LastTick.Unix())
 		if len(ticks) == count && count > 0 && ticks[count-1] == e.LastTick.Unix() && (old != nil || ticks[0] == e.Tick.Unix()) {
-			c.taken[job] = append(c.taken[job], ticks...)
+			taken[job] = append(taken[job], ticks...)
 			return
 		}
 	}

@@ -94,6 +94,12 @@ const (
 	skipped     = "skipped"
 )
 
+// Why ticks are skipped that a job had before it was given others.
+const (
+	redefined = "redefined"
+	restored  = "restored"
+)
+
 func (r jobRecord) version() int   { return r.Version }
 func (r groupRecord) version() int { return r.Version }
 func (r seenRecord) version() int  { return r.Version }
