@@ -45,16 +45,16 @@ func TestE1AndE3AndE4AndB19OneLeadsWhateverAMinorityDoes(t *testing.T) {
 }
 
 // TestS1AndS2EachTickOnceWhileAMinorityBreaks has two of five nodes break between the ticks of an every-second job, and
-// then another two.
+// then, when these two have got all records again, another two.
 func TestS1AndS2EachTickOnceWhileAMinorityBreaks(t *testing.T) {
 	t.Parallel()
 	for i, pair := range [][2]harm{{killed, emptied}, {ahead, hung}} {
 		t.Run(fmt.Sprintf("one %s, one %s", pair[0].name, pair[1].name), func(t *testing.T) {
 			t.Parallel()
 			q := newQuorum(t, 5)
-			s := newShift(q.group)
+			s, lease := newShift(q.group), long/2 // a session lasts three, and that is waited for
 			for _, id := range []string{"a", "b"} {
-				s.work(q.open(), scheduler.Config{ID: id, Lease: long},
+				s.work(q.open(), scheduler.Config{ID: id, Lease: lease},
 					scheduler.Job{Name: "tick", Spec: everySecond, CatchUp: scheduler.CatchUpAll})
 			}
 			last := s.run("tick", time.Time{})
@@ -65,6 +65,7 @@ func TestS1AndS2EachTickOnceWhileAMinorityBreaks(t *testing.T) {
 				last = s.run("tick", last.Tick.Add(2*time.Second))
 				pair[0].do(t, pair[0].end, first)
 				pair[1].do(t, pair[1].end, second)
+				q.whole(3 * lease)
 				last = s.run("tick", last.Tick.Add(2*time.Second))
 			}
 			s.accounted("tick", last.Tick)

@@ -5,6 +5,7 @@ package singleton_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func newQuorum(t *testing.T, n int, opts ...redistest.Option) *quorum {
 }
 
 // through returns a store on the servers at addrs, with clients of its own.
-func (q *quorum) through(addrs []string) store.Store {
+func (q *quorum) through(addrs []string) *redlock.Store {
 	q.t.Helper()
 	var clients []*redis.Client
 	for _, addr := range addrs {
@@ -49,6 +50,24 @@ func (q *quorum) through(addrs []string) store.Store {
 		q.t.Fatal(err)
 	}
 	return st
+}
+
+// whole waits until every server has all records and counts for them, and for leases and sessions that are no longer than that,
+// as doctor tells: until then the loss of two others is more than a group can bear.
+func (q *quorum) whole(session time.Duration) {
+	q.t.Helper()
+	st := q.through(q.nodes.Addrs())
+	defer func() {
+		if err := st.Close(); err != nil {
+			q.t.Error(err)
+		}
+	}()
+	eventually(q.t, "all records on all servers", func() bool {
+		all, err := st.Nodes(q.t.Context(), q.name)
+		return err == nil && !slices.ContainsFunc(all, func(n redlock.NodeState) bool {
+			return n.Err != nil || !n.Ledger || n.Doubt != "" || n.Up < session || n.Token != all[0].Token || n.Number != all[0].Number
+		})
+	})
 }
 
 // harm is what befalls a node, until it is mended.

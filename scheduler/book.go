@@ -242,10 +242,13 @@ func (b *book) wait(rec *runRecord, at time.Time) {
 
 // read reads a bucket under the lease, asking until it is answered or the term is over.
 func (b *book) read(ctx context.Context, bucket string) ([]store.Record, error) {
-	for {
+	for first := true; ; first = false {
 		records, err := b.readOnce(ctx, bucket)
 		if err == nil || store.Definite(err) {
 			return records, err
+		}
+		if first && ctx.Err() == nil {
+			b.log.Warn("ledger is not to be had, asking again", "error", err)
 		}
 		if !world.Rest(ctx, b.world.Between(retryMin, retryMax), nil) {
 			return nil, context.Cause(ctx)

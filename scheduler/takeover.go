@@ -178,12 +178,15 @@ func (l *leader) position(ctx context.Context) (position, error) {
 
 // ask calls the store until it has a definite answer or the term is over.
 func (l *leader) ask(ctx context.Context, call func(context.Context) error) error {
-	for {
+	for first := true; ; first = false {
 		attempt, cancel := context.WithTimeout(ctx, attemptTime(l.term.Lease().TTL))
 		err := call(attempt)
 		cancel()
 		if err == nil || store.Definite(err) {
 			return err
+		}
+		if first && ctx.Err() == nil {
+			l.book.log.Warn("ledger is not to be had, asking again", "error", err)
 		}
 		if !world.Rest(ctx, l.scheduler.world.Between(retryMin, retryMax), nil) {
 			return context.Cause(ctx)

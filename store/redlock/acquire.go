@@ -46,6 +46,18 @@ func (s *Store) Acquire(ctx context.Context, group string, c store.Candidate) (s
 	}
 }
 
+// attempt names a try. Each name begins with more than the one before, also that of another store on the same machine: a request
+// of an earlier try that arrives late must not take a lease over from a later one, or what takes the earlier one back ends the lease
+// of a leader.
+func (s *Store) attempt(ctx context.Context) string {
+	now := world.From(ctx).Wall().UnixMicro()
+	s.mu.Lock()
+	s.tried = max(s.tried+1, now)
+	tried := s.tried
+	s.mu.Unlock()
+	return fmt.Sprintf("%016d%s", tried, tag(ctx))
+}
+
 // campaign is one try of a candidate.
 type campaign struct {
 	*Store
@@ -70,7 +82,7 @@ type campaign struct {
 // than slow: whoever waits for a silent node keeps the votes that another candidate needs.
 func (s *Store) try(ctx context.Context, group string, c store.Candidate, longest lasting) (store.Lease, error) {
 	p := &campaign{
-		Store: s, group: group, claim: claim{Candidate: c, Attempt: tag(ctx)}, began: time.Now(),
+		Store: s, group: group, claim: claim{Candidate: c, Attempt: s.attempt(ctx)}, began: time.Now(),
 		longest: longest, voters: count{s: s},
 	}
 	answers := ask(ctx, s, query{group: group, changes: true}, func(ctx context.Context, n node) (claimed, error) {

@@ -7,7 +7,9 @@
 // no replica that could take its place. They may hang, be cut off, restart, and lose the tail of what they have written, or all
 // of it, when they restart. Their clocks may differ by any amount and must go at the same rate, to within 10 %; a step of a
 // clock forward ends the leases that this node has granted early, and counts like the loss of this node. What they answer is
-// true. At each moment a majority is up, can be reached, and has lost nothing since a leader gave it the records.
+// true. At each moment a majority is up, can be reached, has lost nothing since a leader gave it the records, and has no restart
+// behind it that is no longer ago than a session lasts, unless it loses nothing. When that is so again, groups go on by themselves,
+// unless too many nodes have lost their records (below).
 //
 // # Promises
 //
@@ -25,7 +27,7 @@
 //   - Q3: a node that has restarted may have forgotten a lease, and has no vote on leases until the longest one that this store
 //     was asked for is over, unless it loses nothing (appendonly yes, appendfsync always).
 //   - Q4: an attempt to acquire that fails leaves nothing behind: it is taken back on all nodes, and a request of it that arrives
-//     later is refused. Repeating an acquire that was granted takes nothing back.
+//     later is refused. Repeating an acquire that was granted takes nothing back, and neither does an earlier try that arrives late.
 //   - Q5: a commit that is acknowledged outlives the loss of any minority. The records are one state with one version; a node
 //     takes a commit only on top of the version before, and one that has missed something, or may have lost something, counts
 //     for nothing until it has been given the whole state. A new leader reads the newest state of a majority that has granted its

@@ -67,23 +67,35 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 	return store.Grant{}, done.short(ctx, "renew")
 }
 
-// repair gives the lease, in the background, to a node that has said that it does not hold it. No other lease can have been
-// granted and ended meanwhile: the node would know a higher token, and refuse.
+// repair gives the lease, in the background, to a node that has said that it does not hold it, and then the records. No other
+// lease can have been granted and ended meanwhile: the node would know a higher token, and refuse.
 func (s *Store) repair(ctx context.Context, l store.Lease, t *term, v vote[renewed]) {
 	if v.err != nil || v.value.Outcome == renewDone {
 		return
 	}
-	ask(ctx, s, query{group: l.Group, changes: true, to: []*link{v.link}}, func(ctx context.Context, n node) (renewed, error) {
+	answers := ask(ctx, s, query{group: l.Group, changes: true, to: []*link{v.link}}, func(ctx context.Context, n node) (renewed, error) {
 		var info []byte
 		if t != nil {
 			info = t.info
 		}
-		got, err := n.repair(ctx, l, info, t.leads())
-		if t != nil && err == nil && got.Outcome == renewOutrun {
-			t.outrun(v.link)
-		}
-		return got, err
+		return n.repair(ctx, l, info, t.leads())
 	})
+	if t != nil {
+		finish(ctx, s, answers, func(v vote[renewed]) {
+			if v.err == nil && v.value.Outcome == renewOutrun {
+				t.outrun(v.link)
+			}
+			s.holding(ctx, t, v)
+		})
+	}
+}
+
+// holding notes that a node holds the lease, and has it given the records where it lacks them.
+func (s *Store) holding(ctx context.Context, t *term, v vote[renewed]) {
+	if v.err == nil && v.value.Outcome == renewDone {
+		t.met(v.link, v.value.Run, v.durable)
+		s.tend(ctx, t, v.link)
+	}
 }
 
 // mend repairs, in the background, what is missing on some nodes now that a majority has renewed the lease.
@@ -94,9 +106,8 @@ func (s *Store) mend(ctx context.Context, l store.Lease, began time.Time, heard 
 	}
 	mend := func(v vote[renewed]) {
 		s.repair(ctx, l, t, v)
-		if t != nil && v.err == nil && v.value.Outcome == renewDone {
-			t.met(v.link, v.value.Run, v.durable)
-			s.tend(ctx, t, v.link)
+		if t != nil {
+			s.holding(ctx, t, v)
 		}
 	}
 	for _, v := range heard {

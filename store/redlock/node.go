@@ -40,15 +40,17 @@ type node interface {
 	//   - the replica has no session that is alive, and c.Start is false: claimEnded. Nothing has been changed;
 	//   - the lease is held by another (another replica or nonce): claimHeld, with its holder. The session is started or
 	//     lengthened to c.Session from now, never shortened;
-	//   - the lease is held by this replica and nonce: claimGranted; its attempt becomes c.Attempt, its end c.TTL from now, its
-	//     token stays, and stands in the answer;
+	//   - the lease is held by this replica and nonce, through a later attempt: claimLost. This one comes late, and so may what
+	//     takes it back;
+	//   - it is held by this replica and nonce: claimGranted; its attempt becomes c.Attempt, but that of a repaired lease stays "";
+	//     its end c.TTL from now, its token stays, and stands in the answer;
 	//   - the lease is free: claimGranted, with token 0, for c.TTL from now. The counter stays as it is.
 	// A grant lengthens the session to the lease's end, and never shortens it: one node alone grants nothing. Info that is
 	// empty keeps what is known.
 	acquire(ctx context.Context, group string, c claim) (claimed, error)
 
 	// settle gives the lease its token (phase 2). It is refused (false) unless the lease is held by this replica and nonce
-	// through this attempt, and the counter is below token, or is token and the lease has that token already. Then token
+	// through this attempt, or was repaired with this token, and the counter is below token, or is token and the lease has that token already. Then token
 	// becomes the lease's and the counter. The ends of lease and session stay.
 	settle(ctx context.Context, l store.Lease, attempt string) (settled bool, s stamp, err error)
 
@@ -97,11 +99,12 @@ type node interface {
 	// Changes of the inbox are deletions. What they delete is kept aside until the next write that is done.
 	write(ctx context.Context, w write) (written, error)
 
-	// stage puts records aside for install, and removes such, under the name of a transfer that nobody else uses. No changes
-	// begin a transfer; changes of one that has not begun, or has been forgotten, are an error. What is never installed is
-	// forgotten after a while, not before five minutes from its beginning, and then as a whole; and by a server that restarts,
-	// which may have lost some of it. Staging the same again is done.
-	stage(ctx context.Context, group, transfer string, changes []store.Change) error
+	// stage puts records aside for install, and removes such, under the name of a transfer that nobody else uses. Step 0 begins a
+	// transfer, without changes; each step after it has the next number, and one that comes again, however late, is done and
+	// changes nothing. A step of a transfer that has not begun, that has been forgotten, or that lacks a step before is an
+	// error. What is never installed is forgotten after a while, not before copyLimit from its beginning, and then as a whole; and
+	// by a server that restarts, which may have lost some of it.
+	stage(ctx context.Context, group, transfer string, step int, changes []store.Change) error
 
 	// install makes what was staged the ledger's state. In this order:
 	//   - the lease is not held by exactly l's replica, nonce and token: writeLost;
@@ -129,6 +132,10 @@ type node interface {
 	// is the id. full: the inbox has store.MaxInbox messages, and this one is not among them; nothing was done.
 	post(ctx context.Context, group, id string, message []byte) (full bool, err error)
 
+	// deliver puts messages into the inbox that do not lie there, whatever the room is: a majority has taken them. Watchers hear
+	// of none.
+	deliver(ctx context.Context, group string, messages []store.Record) error
+
 	// watch reports on a topic of a group until ctx ends or the node is closed. It returns at once and holds no goroutine
 	// per group; listener must not block. Reports may be lost, doubled, late. The event of news is the same from each node.
 	watch(ctx context.Context, group string, t store.Topic, listener func(hub.Notice)) error
@@ -155,7 +162,7 @@ type stamp struct {
 // claim is what phase 1 asks for.
 type claim struct {
 	store.Candidate        // Floor is taken into account by the protocol, not by nodes
-	Attempt         string // one try of the candidate: fresh, 1 to 32 letters and digits
+	Attempt         string // one try of the candidate: 16 digits that are more with each, then 1 to 16 letters and digits that are fresh
 }
 
 // outcome of a claim.

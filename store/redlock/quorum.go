@@ -128,7 +128,7 @@ func finish[T stamped](ctx context.Context, s *Store, v *votes[T], hear func(vot
 	if v.left == 0 {
 		return
 	}
-	s.background(ctx, func(ctx context.Context) {
+	s.background(ctx, callLimit, func(ctx context.Context) {
 		for got := range v.all(ctx) {
 			hear(got)
 		}

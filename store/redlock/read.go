@@ -48,6 +48,7 @@ type reading struct {
 	group  string
 	lease  *store.Lease
 	bucket string
+	but    []string // records of these keys, in order, are not asked for
 	sure   bool     // what a majority has that has surely lost nothing, whether it holds the lease or not
 	least  head     // of the state that is read: this one or a later one
 	keys   []string // that are left
@@ -92,8 +93,9 @@ func (r *reading) next(ctx context.Context) ([]store.Record, error) {
 	}
 	defer end()
 	if !r.listed {
-		r.listed = true
-		return r.list(ctx)
+		records, err := r.list(ctx)
+		r.listed = err == nil
+		return records, err
 	}
 	wanted := r.keys[:min(len(r.keys), pageRecords)]
 	pages, err := r.pages(ctx, wanted)
@@ -131,6 +133,9 @@ func (r *reading) list(ctx context.Context) ([]store.Record, error) {
 		for i, key := range p.Keys {
 			if err := store.CheckKey(key); err != nil {
 				return nil, err
+			}
+			if _, not := slices.BinarySearch(r.but, key); not {
+				continue
 			}
 			if len(p.Values) == len(p.Keys) {
 				records[key] = p.Values[i]

@@ -87,10 +87,10 @@ func (n *redisNode) written(group string, r reply, err error) (written, error) {
 	return written{got, effects[r.word]}, nil
 }
 
-func (n *redisNode) stage(ctx context.Context, group, transfer string, changes []store.Change) error {
+func (n *redisNode) stage(ctx context.Context, group, transfer string, step int, changes []store.Change) error {
 	names, list := places(changes)
 	more := []string{n.stagedKey(group, transfer, "")}
-	args := []any{len(changes) == 0, len(names)}
+	args := []any{step, len(names)}
 	for _, name := range names {
 		more = append(more, n.stagedKey(group, transfer, name))
 		args = append(args, name)
@@ -175,4 +175,13 @@ func (n *redisNode) read(ctx context.Context, group string, l *store.Lease, buck
 func (n *redisNode) post(ctx context.Context, group, id string, message []byte) (bool, error) {
 	r, err := n.run(ctx, postScript, n.keys(group), id, message, store.MaxInbox, n.channel(group, store.InboxFilled))
 	return r.word == "full", err
+}
+
+func (n *redisNode) deliver(ctx context.Context, group string, messages []store.Record) error {
+	args := make([]any, 0, 2*len(messages))
+	for _, m := range messages {
+		args = append(args, m.Key, m.Value)
+	}
+	_, err := n.run(ctx, deliverScript, n.keys(group), args...)
+	return err
 }

@@ -38,12 +38,13 @@ var (
 	bucketsScript  = load("buckets")
 	readScript     = load("read")
 	postScript     = load("post")
+	deliverScript  = load("deliver")
 )
 
 func load(name string) *redis.Script { return redisclient.Load(sources, "common", name) }
 
 // refusedBytes is how much a group remembers of the nonces released last, and of the attempts withdrawn last: 27 of the usual
-// 36 bytes, 58 attempts.
+// 36 bytes, 30 attempts.
 const refusedBytes = 1000
 
 // redisNode is a Redis server.

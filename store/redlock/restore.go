@@ -93,7 +93,7 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 func (s *Store) found(ctx context.Context, t *term, to head) error {
 	transfer := tag(ctx)
 	return s.move(ctx, t, write{Lease: t.lease, To: to}, func(ctx context.Context, n node) (written, error) {
-		if err := n.stage(ctx, t.lease.Group, transfer, nil); err != nil {
+		if err := n.stage(ctx, t.lease.Group, transfer, 0, nil); err != nil {
 			return written{}, err
 		}
 		return n.install(ctx, t.lease, transfer, to)

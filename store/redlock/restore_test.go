@@ -149,9 +149,7 @@ func TestQ5ACopyTakesNoMessagesOfServersThatMayHaveLostSome(t *testing.T) {
 				if c.silent {
 					nodes[2].fail = errNoAnswer
 				}
-				term := newTerm(lease(), nil)
-				term.begin(s.links[1])
-				_, err := s.bring(within(t), term, s.links[0], s.links[1], head{})
+				err := copyState(t, s)
 				synctest.Wait()
 				if installed := nodes[1].times("install") > 0; (err == nil) != c.want || installed != c.want {
 					t.Errorf("got %v, installed: %v", err, installed)

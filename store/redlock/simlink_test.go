@@ -82,10 +82,10 @@ func (l *simLink) send(what string, do func() any, answers chan<- simAnswer) {
 	case f.err != nil:
 		s.bus.reach(l.client, f.reply, func() { answers <- simAnswer{nil, f.err} })
 	case !f.lost:
-		l.deliver(f.request, func() {
+		l.carry(f.request, func() {
 			v, ok := arrive()
 			if f.again > 0 {
-				l.deliver(f.again, func() { arrive() })
+				l.carry(f.again, func() { arrive() })
 			}
 			switch {
 			case f.mute || s.links[l.back] || l.client.dead:
@@ -98,11 +98,11 @@ func (l *simLink) send(what string, do func() any, answers chan<- simAnswer) {
 	}
 }
 
-// deliver has something done at the node, when that does not hang.
-func (l *simLink) deliver(d time.Duration, do func()) {
+// carry has something done at the node, when that does not hang.
+func (l *simLink) carry(d time.Duration, do func()) {
 	l.client.bus.after(d, func() {
 		if wait := time.Until(l.to.hung); wait > 0 {
-			l.deliver(wait, do)
+			l.carry(wait, do)
 			return
 		}
 		do()
@@ -235,9 +235,9 @@ func (l *simLink) write(ctx context.Context, w write) (written, error) {
 	return through(ctx, l, "write", fmt.Sprint(w.To), func(n *simNode) written { return n.write(w) })
 }
 
-func (l *simLink) stage(ctx context.Context, group, transfer string, changes []store.Change) error {
-	failed, err := through(ctx, l, "stage", transfer+" "+strconv.Itoa(len(changes)), func(n *simNode) error {
-		return n.stage(group, transfer, changes)
+func (l *simLink) stage(ctx context.Context, group, transfer string, step int, changes []store.Change) error {
+	failed, err := through(ctx, l, "stage", transfer+" "+strconv.Itoa(step)+" "+strconv.Itoa(len(changes)), func(n *simNode) error {
+		return n.stage(group, transfer, step, changes)
 	})
 	return errors.Join(err, failed)
 }
@@ -261,6 +261,14 @@ func (l *simLink) read(ctx context.Context, group string, lease *store.Lease, bu
 
 func (l *simLink) post(ctx context.Context, group, id string, message []byte) (bool, error) {
 	return through(ctx, l, "post", id, func(n *simNode) bool { return n.post(group, id, message) })
+}
+
+func (l *simLink) deliver(ctx context.Context, group string, messages []store.Record) error {
+	_, err := through(ctx, l, "deliver", strconv.Itoa(len(messages)), func(n *simNode) simNothing {
+		n.deliver(group, messages)
+		return simNothing{}
+	})
+	return err
 }
 
 func (l *simLink) watch(ctx context.Context, group string, t store.Topic, listener func(hub.Notice)) error {

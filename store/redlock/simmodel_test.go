@@ -45,25 +45,25 @@ func TestQ5WhatWasPutAsideForACopyEndsWithTheServer(t *testing.T) {
 	} {
 		ask := claim{Candidate: store.Candidate{Replica: store.Replica{ID: "a"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true}, Attempt: "t"}
 		l := store.Lease{Group: "g", Replica: "a", Nonce: "n", Token: 1, Grant: store.Grant{TTL: time.Hour}}
-		stage := func(key string) error {
-			return c.node.stage(t.Context(), "g", "copy", []store.Change{{Bucket: "job", Key: key, Value: []byte("v")}})
+		stage := func(step int, key string) error {
+			return c.node.stage(t.Context(), "g", "copy", step, []store.Change{{Bucket: "job", Key: key, Value: []byte("v")}})
 		}
 		to := head{At: point{1, 1}}
 		_, err := c.node.acquire(t.Context(), "g", ask)
 		if _, _, e := c.node.settle(t.Context(), l, "t"); e != nil {
 			err = errors.Join(err, e)
 		}
-		err = errors.Join(err, c.node.stage(t.Context(), "g", "copy", nil), stage("first"), c.restart())
+		err = errors.Join(err, c.node.stage(t.Context(), "g", "copy", 0, nil), stage(1, "first"), c.restart())
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if err := stage("second"); err == nil {
+		if err := stage(2, "second"); err == nil {
 			t.Errorf("%s takes a second page after a restart", c.name)
 		}
 		if got, err := c.node.install(t.Context(), l, "copy", to); err != nil || got.Effect != writeNothing {
 			t.Errorf("%s makes what was put aside before a restart its state: %v, %v", c.name, got.Effect, err)
 		}
-		err = errors.Join(c.node.stage(t.Context(), "g", "again", nil), c.node.stage(t.Context(), "g", "again", nil))
+		err = errors.Join(c.node.stage(t.Context(), "g", "again", 0, nil), c.node.stage(t.Context(), "g", "again", 0, nil))
 		if got, e := c.node.install(t.Context(), l, "again", to); err != nil || e != nil || got.Effect != writeDone {
 			t.Errorf("%s does not take a copy that began after the restart: %v, %v, %v", c.name, got.Effect, err, e)
 		}
@@ -95,7 +95,7 @@ func TestQ5AMessageIsDeletedForGoodByTheStepAfter(t *testing.T) {
 		}
 		take := func(transfer string) {
 			t.Helper()
-			err := n.stage(ctx, "g", transfer, nil)
+			err := n.stage(ctx, "g", transfer, 0, nil)
 			if got, e := n.install(ctx, l, transfer, at); err != nil || e != nil || got.Effect != writeDone {
 				t.Fatalf("%s: %v, %v, %v", name, got.Effect, err, e)
 			}
@@ -119,6 +119,53 @@ func TestQ5AMessageIsDeletedForGoodByTheStepAfter(t *testing.T) {
 		found("after the next step, for the next leader", 0, &next)
 		take("third")
 		found("after the next step and a copy", 0, &l)
+	}
+}
+
+// TestQ4AnEarlierTryThatComesLateEndsNoLaterLease has a request of an earlier try of a campaign arrive when a later try leads,
+// and then what takes the earlier one back.
+func TestQ4AnEarlierTryThatComesLateEndsNoLaterLease(t *testing.T) {
+	for name, n := range map[string]node{"a real server": realNode(t), "a model": &simLink{to: newSimNode(&simScene{}, 0)}} {
+		ctx, l := t.Context(), store.Lease{Group: "g", Replica: "a", Nonce: "n", Token: 7, Grant: store.Grant{TTL: time.Hour}}
+		try := func(i int) string { return fmt.Sprintf("%016dt", i) }
+		acquire := func(i int, want outcome, token uint64) {
+			t.Helper()
+			got, err := n.acquire(ctx, "g", claim{
+				Candidate: store.Candidate{Replica: store.Replica{ID: "a"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true}, Attempt: try(i),
+			})
+			if err != nil || got.Outcome != want || got.Token != token {
+				t.Fatalf("%s, try %d: outcome %v, token %d, %v", name, i, got.Outcome, got.Token, err)
+			}
+		}
+		settle := func(i int) {
+			t.Helper()
+			if ok, _, err := n.settle(ctx, l, try(i)); err != nil || !ok {
+				t.Fatalf("%s, try %d: settled: %v, %v", name, i, ok, err)
+			}
+		}
+		withdraw := func(i int, stands bool) {
+			t.Helper()
+			err := n.withdraw(ctx, l, try(i), "")
+			h, e := n.leader(ctx, "g")
+			if err != nil || e != nil || (h.Token == l.Token) != stands {
+				t.Fatalf("%s, try %d is taken back: token %d, %v, %v", name, i, h.Token, err, e)
+			}
+		}
+		acquire(2, claimGranted, 0)
+		settle(2)
+		acquire(1, claimLost, 0)
+		withdraw(1, true)
+		acquire(3, claimGranted, l.Token) // a lost reply is asked for again
+		settle(3)
+		withdraw(2, true)
+		withdraw(3, false)
+		got, err := n.repair(ctx, l, nil, true)
+		if err != nil || got.Outcome != renewDone {
+			t.Fatalf("%s: repaired: %v, %v", name, got.Outcome, err)
+		}
+		acquire(4, claimGranted, l.Token)
+		settle(4)
+		withdraw(4, true)
 	}
 }
 
@@ -192,15 +239,15 @@ func (d *twins) step() {
 	r := d.rand
 	l, at := d.lease(), d.head()
 	replica := store.Replica{ID: d.pick("a", "b", "c"), Info: []byte("info")}
-	attempt := d.pick("t1", "t2", "t3", "t4")
+	attempt := fmt.Sprintf("%016dt", 1+r.IntN(4))
 	var under *store.Lease
 	if r.IntN(2) == 0 {
 		under = &l
 	}
 	bucket := d.pick("job", "run", "history/x", store.InboxBucket)
-	switch r.IntN(24) {
+	switch r.IntN(25) {
 	case 0, 1, 2:
-		attempt = d.pick("t1", "t1", "t2")
+		attempt = fmt.Sprintf("%016dt", 1+r.IntN(3)/2)
 		c := claim{Candidate: store.Candidate{Replica: replica, Nonce: l.Nonce, TTL: time.Hour, Session: 2 * time.Hour, Start: r.IntN(3) > 0}, Attempt: attempt}
 		d.both(fmt.Sprint("acquire ", c), func(n node) (any, error) { return n.acquire(d.ctx(), d.group, c) })
 	case 3, 4, 5:
@@ -209,7 +256,7 @@ func (d *twins) step() {
 			l.Token = d.token
 		}
 		d.mine(&l)
-		attempt = d.pick("t1", "t1", "t2")
+		attempt = fmt.Sprintf("%016dt", 1+r.IntN(3)/2)
 		d.both(fmt.Sprint("settle ", l, attempt), func(n node) (any, error) {
 			ok, s, err := n.settle(d.ctx(), l, attempt)
 			return simSettled{ok, s}, err
@@ -278,6 +325,9 @@ func (d *twins) step() {
 		id := d.pick("x", "y")
 		d.both("post "+id, func(n node) (any, error) { return n.post(d.ctx(), d.group, id, []byte("message")) })
 	case 23:
+		messages := []store.Record{{Key: "x", Value: []byte("copy")}, {Key: d.pick("y", "z"), Value: []byte("copy")}}
+		d.both(fmt.Sprint("deliver ", messages), func(n node) (any, error) { return nil, n.deliver(d.ctx(), d.group, messages) })
+	case 24:
 		if r.IntN(4) == 0 {
 			d.both("vouch", func(n node) (any, error) { return n.vouch(d.ctx(), d.group) })
 			return
@@ -306,12 +356,15 @@ func (d *twins) install(l store.Lease, to head) {
 	d.transfers++
 	transfer := fmt.Sprint("transfer", d.transfers)
 	if d.rand.IntN(5) > 0 {
-		d.both("stage "+transfer, func(n node) (any, error) { return nil, n.stage(d.ctx(), d.group, transfer, nil) })
+		d.both("stage "+transfer, func(n node) (any, error) { return nil, n.stage(d.ctx(), d.group, transfer, 0, nil) })
 	}
 	for range d.rand.IntN(4) {
+		step := d.rand.IntN(4) // early, late, again, or in its place
 		changes := slices.DeleteFunc(d.changes(), func(c store.Change) bool { return c.Bucket == store.InboxBucket })
 		for range 1 + d.rand.IntN(2) {
-			d.both(fmt.Sprint("stage ", transfer, changes), func(n node) (any, error) { return nil, n.stage(d.ctx(), d.group, transfer, changes) })
+			d.both(fmt.Sprint("stage ", transfer, step, changes), func(n node) (any, error) {
+				return nil, n.stage(d.ctx(), d.group, transfer, step, changes)
+			})
 		}
 	}
 	d.both(fmt.Sprint("install ", l, transfer, to), func(n node) (any, error) { return n.install(d.ctx(), l, transfer, to) })

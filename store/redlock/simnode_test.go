@@ -68,6 +68,7 @@ type simMember struct {
 }
 
 type simStaged struct {
+	step    int
 	buckets simBuckets
 	at      int64
 	run     string
@@ -204,9 +205,14 @@ func (n *simNode) acquire(name string, c claim) claimed {
 		n.writing()
 		g.setSession(c.ID, c.Info, max(living.end, ms+c.Session.Milliseconds()))
 		answer.Outcome, answer.Holder = claimHeld, g.holder(ms)
+	case g.lease.end > 0 && simNumber(c.Attempt) < simNumber(g.lease.attempt):
+		answer.Outcome = claimLost
 	default:
 		n.writing()
-		g.lease.replica, g.lease.nonce, g.lease.attempt = c.ID, c.Nonce, c.Attempt
+		if repaired := g.lease.end > 0 && g.lease.attempt == ""; !repaired {
+			g.lease.attempt = c.Attempt
+		}
+		g.lease.replica, g.lease.nonce = c.ID, c.Nonce
 		g.lease.end = ms + c.TTL.Milliseconds()
 		g.setSession(c.ID, c.Info, max(living.end, g.lease.end))
 		answer.Outcome, answer.Token, answer.Counter = claimGranted, g.lease.token, g.counter
@@ -214,6 +220,9 @@ func (n *simNode) acquire(name string, c claim) claimed {
 	}
 	return answer
 }
+
+// simNumber is what orders attempts.
+func simNumber(attempt string) string { return attempt[:min(len(attempt), 16)] }
 
 func (g *simNodeGroup) holder(ms int64) holder {
 	if g.lease.end == 0 {
@@ -226,7 +235,8 @@ func (g *simNodeGroup) holder(ms int64) holder {
 
 func (n *simNode) settle(l store.Lease, attempt string) bool {
 	g := n.group(l.Group)
-	if g.lease.end == 0 || g.lease.replica != l.Replica || g.lease.nonce != l.Nonce || g.lease.attempt != attempt {
+	tried := g.lease.attempt == attempt || g.lease.attempt == "" && g.lease.token == l.Token
+	if g.lease.end == 0 || g.lease.replica != l.Replica || g.lease.nonce != l.Nonce || !tried {
 		return false
 	}
 	if g.counter > l.Token || g.counter == l.Token && g.lease.token != l.Token {
@@ -391,22 +401,25 @@ func (n *simNode) write(w write) written {
 	return written{n.report(g, &w.Lease), effect}
 }
 
-func (n *simNode) stage(name, transfer string, changes []store.Change) error {
+func (n *simNode) stage(name, transfer string, step int, changes []store.Change) error {
 	maps.DeleteFunc(n.data.staged, func(_ string, s simStaged) bool { return n.ms() > s.at+simStagedFor.Milliseconds() })
 	key := name + " " + transfer
 	s, begun := n.data.staged[key]
-	if len(changes) > 0 && (!begun || s.run != n.run()) {
+	switch {
+	case step == 0 && !begun:
+		n.writing()
+		n.data.staged[key] = simStaged{at: n.ms(), run: n.run(), buckets: make(simBuckets)}
+	case step == 0:
+	case !begun || s.run != n.run() || step > s.step+1:
 		return errors.New("the transfer has not begun, or has been forgotten")
+	case step == s.step+1:
+		n.writing()
+		s.step, s.buckets = step, simClone(s.buckets)
+		for _, c := range changes {
+			s.buckets.change(c)
+		}
+		n.data.staged[key] = s
 	}
-	n.writing()
-	if len(changes) == 0 {
-		s.at, s.run = n.ms(), n.run()
-	}
-	s.buckets = simClone(s.buckets)
-	for _, c := range changes {
-		s.buckets.change(c)
-	}
-	n.data.staged[key] = s
 	return nil
 }
 
@@ -518,6 +531,16 @@ func (n *simNode) post(name, id string, message []byte) (full bool) {
 	}
 	n.tell(name, store.InboxFilled, id)
 	return false
+}
+
+func (n *simNode) deliver(name string, messages []store.Record) {
+	g := n.group(name)
+	n.writing()
+	for _, m := range messages {
+		if _, there := g.inbox[m.Key]; !there {
+			g.inbox[m.Key] = bytes.Clone(m.Value)
+		}
+	}
 }
 
 // tell sends news to the watchers.

@@ -99,7 +99,7 @@ func (p *step) catchUp(ctx context.Context) {
 		}
 		from, other := p.sources[i], p.term.begin(l)
 		p.answers.left++
-		p.background(ctx, func(ctx context.Context) {
+		p.background(ctx, copyLimit, func(ctx context.Context) {
 			var got written
 			var err error
 			if other == nil {

@@ -15,6 +15,7 @@ import (
 const (
 	nodeLimit = 3 * time.Second // for one request to one node, waiting for its turn included
 	callLimit = 9 * time.Second // for a whole call, whatever its context allows
+	copyLimit = 5 * time.Minute // for a copy of all records of a group, which ends with the lease anyway
 )
 
 // Store implements store.Store on a majority of independent servers. Its methods are safe for concurrent use.
@@ -37,6 +38,7 @@ type Store struct {
 	longest  map[string]lasting              // by group: what was asked for
 	promised map[string]map[string]time.Time // by group and replica: until when its session was granted
 	twins    error                           // two addresses lead to one server; nil as far as is known
+	tried    int64                           // what the last attempt's name begins with
 }
 
 var _ store.Store = (*Store)(nil)
@@ -100,12 +102,12 @@ func (s *Store) begin(ctx context.Context) (limited context.Context, end func(),
 	return limited, func() { ending(); cancel(); s.calls.Done() }, nil
 }
 
-// background goes on with something after its call has returned; only who is in a call may ask for it. What it does is
-// bounded by the limits of requests, and ends with the store.
-func (s *Store) background(ctx context.Context, do func(context.Context)) {
+// background goes on with something after its call has returned, for so long at most; only who is in a call may ask for it. It
+// ends with the store.
+func (s *Store) background(ctx context.Context, limit time.Duration, do func(context.Context)) {
 	going := world.Fork(context.WithoutCancel(ctx))
 	s.calls.Go(func() {
-		detached, cancel := context.WithTimeout(going, callLimit)
+		detached, cancel := context.WithTimeout(going, limit)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()
 		world.From(going).WaitTurn()

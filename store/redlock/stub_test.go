@@ -22,6 +22,7 @@ type stub struct {
 	up   time.Duration
 	hold time.Duration // each answer
 	fail error         // of each answer
+	lose []string      // requests that get no answer the first time
 
 	claim    claimed
 	settled  bool
@@ -31,6 +32,7 @@ type stub struct {
 	left     time.Duration
 	living   []store.Replica
 	full     bool
+	inbox    []string // IDs of messages
 	ledger   report
 	effect   effect
 	shelf    []string // buckets
@@ -74,6 +76,10 @@ func stubs(t *testing.T, n int, cfg Config) ([]*stub, *Store) {
 func (n *stub) ask(ctx context.Context, what string) error {
 	n.mu.Lock()
 	n.asked = append(n.asked, what)
+	lost := slices.Index(n.lose, what)
+	if lost >= 0 {
+		n.lose = slices.Delete(n.lose, lost, lost+1)
+	}
 	n.mu.Unlock()
 	if n.hold > 0 {
 		select {
@@ -81,6 +87,9 @@ func (n *stub) ask(ctx context.Context, what string) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	if lost >= 0 {
+		return errNoAnswer
 	}
 	return n.fail
 }
@@ -173,7 +182,7 @@ func (n *stub) write(ctx context.Context, w write) (written, error) {
 	return written{r, n.effect}, err
 }
 
-func (n *stub) stage(ctx context.Context, _, _ string, _ []store.Change) error {
+func (n *stub) stage(ctx context.Context, _, _ string, _ int, _ []store.Change) error {
 	return n.ask(ctx, "stage")
 }
 
@@ -188,15 +197,42 @@ func (n *stub) vouch(ctx context.Context, _ string) (report, error) {
 	return n.report(), n.ask(ctx, "vouch")
 }
 
-func (n *stub) read(ctx context.Context, _ string, _ *store.Lease, _ string, _ []string) (page, error) {
+func (n *stub) read(ctx context.Context, _ string, _ *store.Lease, bucket string, keys []string) (page, error) {
 	err := n.ask(ctx, "read")
 	r := n.report()
 	r.Head.At.Number += n.ahead
-	return page{report: r}, err
+	p := page{report: r}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if bucket == store.InboxBucket {
+		p.Keys = keys
+		if p.Keys == nil {
+			p.Keys = slices.Clone(n.inbox)
+		}
+		for _, id := range p.Keys[:min(len(p.Keys), pageRecords)] {
+			p.Values = append(p.Values, []byte("of "+id))
+		}
+		if keys == nil && len(p.Keys) > pageRecords {
+			p.Values = nil
+		}
+	}
+	return p, err
 }
 
 func (n *stub) post(ctx context.Context, _, _ string, _ []byte) (bool, error) {
 	return n.full, n.ask(ctx, "post")
+}
+
+func (n *stub) deliver(ctx context.Context, _ string, messages []store.Record) error {
+	err := n.ask(ctx, "deliver")
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err == nil {
+		for _, m := range messages {
+			n.inbox = append(n.inbox, m.Key)
+		}
+	}
+	return err
 }
 
 func (n *stub) buckets(ctx context.Context, _ string) ([]string, report, error) {

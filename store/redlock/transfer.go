@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-singleton/singleton/store"
 )
@@ -61,8 +62,21 @@ type transfer struct {
 	term     *term
 	from, to *link
 	name     string
+	staged   int  // steps
 	at       head // the source has this state, or a later one
 	newest   head // that a page has come from
+}
+
+// tries is how often a request of a copy is made that may be made again: the loss of one of many is not the end of them all.
+const tries = 3
+
+func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	for i := 1; ; i++ {
+		got, err := ask()
+		if err == nil || i == tries || ctx.Err() != nil || errors.Is(err, store.ErrPermanent) {
+			return got, err
+		}
+	}
 }
 
 // one asks one node and waits for its answer.
@@ -80,9 +94,11 @@ func (c *transfer) copy(ctx context.Context) error {
 	if err := c.stage(ctx, nil); err != nil {
 		return err
 	}
-	found, err := one(ctx, c.Store, c.from, group, false, func(ctx context.Context, n node) (shelf, error) {
-		names, r, err := n.buckets(ctx, group)
-		return shelf{r, names}, err
+	found, err := again(ctx, func() (shelf, error) {
+		return one(ctx, c.Store, c.from, group, false, func(ctx context.Context, n node) (shelf, error) {
+			names, r, err := n.buckets(ctx, group)
+			return shelf{r, names}, err
+		})
 	})
 	if err == nil {
 		err = c.usable(found.report, false)
@@ -99,24 +115,41 @@ func (c *transfer) copy(ctx context.Context) error {
 	return c.copyInbox(ctx)
 }
 
-// copyInbox posts the messages of a majority that has surely lost none: the target counts for that, too, from then on.
+// copyInbox gives the target the messages that it lacks of those of a majority that has surely lost none: it counts for that,
+// too, from then on. What has come stays, also when the copy does not come to its end.
 func (c *transfer) copyInbox(ctx context.Context) error {
 	group := c.term.lease.Group
-	for r := (&reading{Store: c.Store, group: group, lease: &c.term.lease, bucket: store.InboxBucket, sure: true}); ; {
-		messages, err := r.next(ctx)
-		for _, m := range messages {
-			_, err = one(ctx, c.Store, c.to, group, true, func(ctx context.Context, n node) (plain, error) {
-				_, err := n.post(ctx, group, m.Key, m.Value)
-				return plain{}, err
-			})
-			if err != nil {
-				break
-			}
+	has, err := again(ctx, func() (page, error) {
+		return one(ctx, c.Store, c.to, group, false, func(ctx context.Context, n node) (page, error) {
+			return n.read(ctx, group, nil, store.InboxBucket, nil)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(has.Keys)
+	r := &reading{Store: c.Store, group: group, lease: &c.term.lease, bucket: store.InboxBucket, sure: true, but: has.Keys}
+	for {
+		messages, err := again(ctx, func() ([]store.Record, error) { return r.next(ctx) })
+		if err == nil {
+			err = c.deliver(ctx, messages)
 		}
 		if err != nil || len(r.keys) == 0 {
 			return err
 		}
 	}
+}
+
+func (c *transfer) deliver(ctx context.Context, messages []store.Record) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	_, err := again(ctx, func() (plain, error) {
+		return one(ctx, c.Store, c.to, c.term.lease.Group, true, func(ctx context.Context, n node) (plain, error) {
+			return plain{}, n.deliver(ctx, c.term.lease.Group, messages)
+		})
+	})
+	return err
 }
 
 // shelf is the buckets of a node.
@@ -158,8 +191,10 @@ func (c *transfer) copyBucket(ctx context.Context, bucket string) error {
 
 func (c *transfer) page(ctx context.Context, bucket string, keys []string) (page, error) {
 	l := c.term.lease
-	p, err := one(ctx, c.Store, c.from, l.Group, false, func(ctx context.Context, n node) (page, error) {
-		return n.read(ctx, l.Group, &l, bucket, keys)
+	p, err := again(ctx, func() (page, error) {
+		return one(ctx, c.Store, c.from, l.Group, false, func(ctx context.Context, n node) (page, error) {
+			return n.read(ctx, l.Group, &l, bucket, keys)
+		})
 	})
 	if err == nil {
 		err = c.usable(p.report, true)
@@ -182,9 +217,12 @@ func (c *transfer) usable(r report, lease bool) error {
 }
 
 func (c *transfer) stage(ctx context.Context, changes []store.Change) error {
-	group := c.term.lease.Group
-	_, err := one(ctx, c.Store, c.to, group, true, func(ctx context.Context, n node) (plain, error) {
-		return plain{}, n.stage(ctx, group, c.name, changes)
+	group, step := c.term.lease.Group, c.staged
+	c.staged++
+	_, err := again(ctx, func() (plain, error) {
+		return one(ctx, c.Store, c.to, group, true, func(ctx context.Context, n node) (plain, error) {
+			return plain{}, n.stage(ctx, group, c.name, step, changes)
+		})
 	})
 	return err
 }
@@ -243,7 +281,7 @@ func (s *Store) tend(ctx context.Context, t *term, l *link) {
 	if !t.lacking(l) {
 		return
 	}
-	s.background(ctx, func(ctx context.Context) {
+	s.background(ctx, copyLimit, func(ctx context.Context) {
 		if t.begin(l) != nil {
 			return
 		}

@@ -18,10 +18,15 @@ local living = session_end(sessions, replica, ms)
 if ARGV[6] ~= '1' and not living then
   return answer('ended', us)
 end
-local token, r, n, _, value = holder()
+local token, r, n, before, value = holder()
 if token and (r ~= replica or n ~= nonce) then
   set_session(sessions, info, replica, math.max(living or 0, ms + tonumber(ARGV[5])), about, ms)
   return answer('held', us, value, whole(redis.call('PTTL', lease)))
+end
+if token and older(attempt, before) then
+  return answer('lost', us)
+elseif token and before == '-' then
+  attempt = before
 end
 token = token or '0'
 hold(token, replica, nonce, attempt, till)

@@ -35,11 +35,6 @@ local function this_run()
   return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 end
 
--- begun is what the list of a copy holds besides the names of buckets, none of which is like it.
-local function begun()
-  return '@' .. this_run()
-end
-
 -- holder returns what a lease says: its token, replica, nonce and attempt.
 local function holder()
   local value = redis.call('GET', lease)
@@ -48,6 +43,11 @@ local function holder()
   end
   local token, replica, nonce, attempt = string.match(value, '^(%d+) (%S+) (%S+) (%S+)$')
   return token or '0', replica or '', nonce or '', attempt or '', value
+end
+
+-- older tells whether an attempt was made before another; one that a repair has put there, '-', is as old as any.
+local function older(attempt, other)
+  return (tonumber(string.sub(attempt, 1, 16)) or 0) < (tonumber(string.sub(other, 1, 16)) or 0)
 end
 
 -- holds tells whether exactly this lease is held.

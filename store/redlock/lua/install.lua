@@ -4,7 +4,7 @@
 -- Returns {done, ...}, {lost, ...}, {behind, ...} or {nothing, ...}, each with head, marker, held. The names of keys are made
 -- here, of keys of this group: what else there is, no client knows.
 
-local err = check() or foreign(deleted, 'hash') or foreign(KEYS[9], 'set')
+local err = check() or foreign(deleted, 'hash') or foreign(KEYS[9], 'hash')
 if err then
   return err
 end
@@ -26,7 +26,7 @@ if not holds(token, replica, nonce) then
   return report('lost', token, replica, nonce)
 elseif later(redis.call('HGET', ledger, 'head') or '0 0 0 0', ARGV[4]) then
   return report('behind', token, replica, nonce)
-elseif redis.call('SISMEMBER', KEYS[9], begun()) == 0 then
+elseif redis.call('HGET', KEYS[9], '@run') ~= this_run() then
   return report('nothing', token, replica, nonce)
 end
 
@@ -36,7 +36,7 @@ for _, name in ipairs(redis.call('SMEMBERS', buckets)) do
   redis.call('UNLINK', ARGV[5] .. name)
 end
 redis.call('DEL', buckets)
-for _, name in ipairs(redis.call('SMEMBERS', KEYS[9])) do
+for _, name in ipairs(redis.call('HKEYS', KEYS[9])) do
   if redis.call('EXISTS', ARGV[6] .. name) == 1 then
     redis.call('RENAME', ARGV[6] .. name, ARGV[5] .. name)
     redis.call('PERSIST', ARGV[5] .. name)

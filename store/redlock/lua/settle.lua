@@ -10,7 +10,8 @@ local us = now_us()
 local token, replica, nonce, attempt = holder()
 local counter = tonumber(redis.call('HGET', votes, 'counter') or '0')
 local wanted = tonumber(ARGV[4])
-if not token or replica ~= ARGV[1] or nonce ~= ARGV[2] or attempt ~= ARGV[3] then
+local tried = attempt == ARGV[3] or attempt == '-' and token == ARGV[4]
+if not token or replica ~= ARGV[1] or nonce ~= ARGV[2] or not tried then
   return answer('refused', us)
 end
 if counter > wanted or counter == wanted and token ~= ARGV[4] then
