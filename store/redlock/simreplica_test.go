@@ -45,7 +45,7 @@ type simRun struct {
 	scheduler.Run
 	who   string
 	ctx   context.Context
-	ended bool
+	ended time.Time // zero while it goes on
 	err   error
 }
 
@@ -113,7 +113,7 @@ func (c *simClient) begins(w *simRun) {
 		c.fail("%s starts on %s and has started on %s", key, c.name, old.who)
 	}
 	for _, other := range c.runs.active {
-		if other.Job == w.Job && !other.ended && other.ctx.Err() == nil && other.Valid() {
+		if other.Job == w.Job && other.ended.IsZero() && other.ctx.Err() == nil && other.Valid() {
 			c.fail("%s starts on %s beside %s on %s", key, c.name, simName(other.ID(), other.Attempt), other.who)
 		}
 	}
@@ -123,7 +123,7 @@ func (c *simClient) begins(w *simRun) {
 func (c *simClient) ends(w *simRun) {
 	c.judge.mu.Lock()
 	defer c.judge.mu.Unlock()
-	w.ended = true
+	w.ended = time.Now()
 	delete(c.runs.active, simName(w.ID(), w.Attempt))
 }
 
@@ -183,11 +183,11 @@ func (s *simScene) reckon(since time.Time) {
 		w := s.runs.started[key]
 		e, there := told[key]
 		switch {
-		case !there && w.ended && w.Tick.Before(since):
+		case !there && !w.ended.IsZero() && w.ended.Before(since):
 			s.fail("%s ended on %s, and history does not say so", key, w.who)
 		case there && e.Outcome == scheduler.NotStarted:
 			s.fail("%s started on %s, and history says that it has not", key, w.who)
-		case there && e.Outcome == scheduler.Succeeded && (!w.ended || w.err != nil):
+		case there && e.Outcome == scheduler.Succeeded && (w.ended.IsZero() || w.err != nil):
 			s.fail("%s did not succeed on %s, history says that it has", key, w.who)
 		}
 	}
