@@ -220,6 +220,13 @@ var redlockStoreMutants = []mutant{
 		killer: test("./store/redlock", "TestQ5AMessageIsDeletedForGoodByTheStepAfter"),
 	},
 	{
+		name: "redlock-message-deleted-by-who-takes-over", rule: "whoever takes over deletes no message for good before its own first commit",
+		file:   "store/redlock/lua/write.lua",
+		old:    "if string.match(ARGV[5], '^%d+ (%d+)') ~= '0' then",
+		new:    "if string.match(ARGV[5], '^%d+ (%d+)') ~= '' then",
+		killer: test("./store/redlock", "TestQ5AMessageIsDeletedForGoodByTheStepAfter"), quick: true,
+	},
+	{
 		name: "redlock-message-hidden-from-the-next-leader", rule: "a leader whose term has not come to a server sees what the last commit there has deleted",
 		file:   "store/redlock/lua/read.lua",
 		old:    "string.match(head, '^%d+') ~= ARGV[1]",

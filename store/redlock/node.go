@@ -96,7 +96,8 @@ type node interface {
 	//   - the lease is not held by exactly w.Lease's replica, nonce and token: writeLost;
 	//   - the head is not w.From: writeBehind, whatever the difference;
 	//   - else all changes are made, the head becomes w.To, and the answer is writeDone. The marker stays.
-	// Changes of the inbox are deletions. What they delete is kept aside until the next write that is done.
+	// Changes of the inbox are deletions. What they delete is kept aside until the next write of a commit
+	// that is done: that of a leader who takes over (w.To.At.Number is 0) leaves it there.
 	write(ctx context.Context, w write) (written, error)
 
 	// stage puts records aside for install, and removes such, under the name of a transfer that nobody else uses. Step 0 begins a

@@ -85,13 +85,21 @@ func TestQ5AMessageIsDeletedForGoodByTheStepAfter(t *testing.T) {
 				t.Errorf("%s, %s: %v, %v", name, what, p.Keys, err)
 			}
 		}
-		step := func(changes ...store.Change) {
+		move := func(to head, changes ...store.Change) {
 			t.Helper()
-			got, err := n.write(ctx, write{Lease: l, From: at, To: at.next(), Changes: changes})
+			got, err := n.write(ctx, write{Lease: l, From: at, To: to, Changes: changes})
 			if err != nil || got.Effect != writeDone {
 				t.Fatalf("%s: %v, %v", name, got.Effect, err)
 			}
-			at = at.next()
+			at = to
+		}
+		step := func(changes ...store.Change) { t.Helper(); move(at.next(), changes...) }
+		lead := func() {
+			t.Helper()
+			_, err := n.acquire(ctx, "g", claim{Candidate: store.Candidate{Replica: store.Replica{ID: "a"}, Nonce: l.Nonce, TTL: time.Hour, Session: time.Hour, Start: true}, Attempt: "t"})
+			if _, _, e := n.settle(ctx, l, "t"); err != nil || e != nil {
+				t.Fatalf("%s: %v, %v", name, err, e)
+			}
 		}
 		take := func(transfer string) {
 			t.Helper()
@@ -100,10 +108,8 @@ func TestQ5AMessageIsDeletedForGoodByTheStepAfter(t *testing.T) {
 				t.Fatalf("%s: %v, %v, %v", name, got.Effect, err, e)
 			}
 		}
-		_, err := n.acquire(ctx, "g", claim{Candidate: store.Candidate{Replica: store.Replica{ID: "a"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true}, Attempt: "t"})
-		_, _, e := n.settle(ctx, l, "t")
-		_, p := n.post(ctx, "g", "m", []byte("v"))
-		if err := errors.Join(err, e, p); err != nil {
+		lead()
+		if _, err := n.post(ctx, "g", "m", []byte("v")); err != nil {
 			t.Fatal(err)
 		}
 		take("first")
@@ -119,6 +125,18 @@ func TestQ5AMessageIsDeletedForGoodByTheStepAfter(t *testing.T) {
 		found("after the next step, for the next leader", 0, &next)
 		take("third")
 		found("after the next step and a copy", 0, &l)
+
+		_, err := n.post(ctx, "g", "m", []byte("v"))
+		step(store.Change{Bucket: store.InboxBucket, Key: "m", Delete: true})
+		if err := errors.Join(err, n.release(ctx, l, "")); err != nil {
+			t.Fatal(err)
+		}
+		l.Nonce, l.Token, next.Token = "n2", 2, 3
+		lead()
+		move(head{At: point{2, 0}, Base: at.position()})
+		found("taken over by a leader, for the one after", 1, &next)
+		step()
+		found("after the first commit of a term, for the next leader", 0, &next)
 	}
 }
 

@@ -378,7 +378,10 @@ func (n *simNode) write(w write) written {
 		effect = writeBehind
 	default:
 		n.writing()
-		g.deleted = make(map[string][]byte)
+		kept := g.deleted
+		if g.deleted = make(map[string][]byte); w.To.At.Number == 0 {
+			maps.Copy(g.deleted, kept)
+		}
 		for _, c := range w.Changes {
 			if c.Bucket == store.InboxBucket {
 				if message, there := g.inbox[c.Key]; there {

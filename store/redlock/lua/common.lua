@@ -4,7 +4,7 @@
 
 local lease, fence, votes, ledger, sessions, info, buckets, inbox = unpack(KEYS)
 
--- deleted holds the messages that the last step of the ledger has deleted: if no other follows on it, they come again.
+-- deleted holds the messages that the last commit has deleted: if no other follows on it, they come again.
 local deleted = inbox .. ':deleted'
 
 -- check returns an error when a key is not ours. The fence of a store on one Redis is a hash: its groups are not touched.

@@ -23,7 +23,10 @@ end
 -- Whether memory is left is decided at the first write: all of the changes are made, or none.
 local count = tonumber(ARGV[6])
 redis.call('HSET', ledger, 'head', ARGV[5])
-redis.call('DEL', deleted)
+-- A commit is sent when a majority has made the step before it. Who takes over knows of no such majority yet.
+if string.match(ARGV[5], '^%d+ (%d+)') ~= '0' then
+  redis.call('DEL', deleted)
+end
 for i = 7 + count, #ARGV, 4 do
   local which = tonumber(ARGV[i])
   if ARGV[i + 2] == '1' then
