@@ -40,16 +40,16 @@ type won struct {
 func (e *Elector) campaign() step {
 	ctx := e.watching
 	if ctx.Err() != nil {
-		return step{}
+		return step{over: true}
 	}
 	if err := e.subscribe(); err != nil {
-		return step{fault: e.permanent(err)}
+		return e.permanent(err)
 	}
 	select {
 	case <-e.wake: // this attempt is the answer to it
 	default:
 		if pause := e.pass(); pause > 0 {
-			return e.again(pause, e.wake)
+			return e.sleep(pause)
 		}
 	}
 	won, err := e.acquire(ctx)
@@ -58,13 +58,13 @@ func (e *Elector) campaign() step {
 	case err == nil:
 		return e.start(won)
 	case errors.Is(err, store.ErrPermanent) && ctx.Err() == nil:
-		return step{fault: e.permanent(err)}
+		return e.permanent(err)
 	case !isHeld:
-		return e.again(e.retry(), nil)
+		return e.again(e.retry())
 	case e.settle(held.Leader.Replica):
-		return e.again(0, nil)
+		return e.again(0)
 	}
-	return e.again(e.follow(held), e.wake)
+	return e.sleep(e.follow(held))
 }
 
 // subscribe makes sure that hints come, before the lease is asked for: a release between the two would not be heard. A
@@ -234,9 +234,9 @@ func (e *Elector) wait(ctx context.Context, d time.Duration, signal <-chan struc
 	return world.Rest(ctx, d, signal)
 }
 
-// permanent wraps a fault that ends Run.
-func (e *Elector) permanent(err error) error {
-	return fmt.Errorf("election: group %s: %w", e.cfg.Group, err)
+// permanent returns the end of Run by a fault.
+func (e *Elector) permanent(err error) step {
+	return step{over: true, fault: fmt.Errorf("election: group %s: %w", e.cfg.Group, err)}
 }
 
 // tell reports another leader to whoever wants to know.

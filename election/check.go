@@ -3,12 +3,8 @@ package election
 import (
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 )
-
-// unlimited is what is expected of a wait that ends when others want.
-const unlimited = time.Duration(math.MaxInt64)
 
 // slack is how late the loop may be before Check says so, or one lease where that is longer.
 const slack = 10 * time.Second
@@ -32,10 +28,12 @@ func (e *Elector) Check() error {
 func (e *Elector) expect(d time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.due = time.Time{}
-	if d != unlimited {
-		e.due = time.Now().Add(d + max(slack, e.cfg.Lease))
-	}
+	e.due = e.within(d)
+}
+
+// within returns when a loop that is expected to move on within d is late.
+func (e *Elector) within(d time.Duration) time.Time {
+	return time.Now().Add(d + max(slack, e.cfg.Lease))
 }
 
 // log returns the logger of this replica.

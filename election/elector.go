@@ -43,37 +43,39 @@ type Elector struct {
 	keeps  sync.WaitGroup
 	world  *world.World // of the present Run
 
-	// What only Run's goroutine uses.
+	// What one goroutine at a time uses: Run's, or that of a renewal while Run's is at work.
 	pulse pulse
 	cool  backoff.BackOff // grows with each term in a row that its work has ended; nil after another
 	floor uint64          // the highest token seen
 	told  store.Leader    // whom LeaderChanged has named last
 	far   uint64          // token of the leader whose far expiry has been logged
 	idle  time.Duration   // the session wanted while nothing holds it
-	taken func() bool     // somebody has got the lease before this replica's turn to ask; nil where it asks all the same
-	spare time.Duration   // how long the session outlasts that turn, less a lease
-	owed  []store.Lease   // given up, newest last, without an answer: the store may grant them still
+	next  step
+	taken func() bool   // somebody has got the lease before this replica's turn to ask; nil where it asks all the same
+	spare time.Duration // how long the session outlasts that turn, less a lease
+	owed  []store.Lease // given up, newest last, without an answer: the store may grant them still
 
 	storeTime  time.Time     // the store's clock when it was heard of last; zero before
 	storeHeard world.Instant // and when that was
 
 	watching   context.Context // ends with the last campaign
-	subscribed bool
 	lead       lead
+	subscribed bool
+	exits      bool // lead has called runtime.Goexit
 
 	mu       sync.Mutex
 	running  bool
 	open     bool            // Hold is possible
+	used     bool            // id has been given to the store
+	started  bool            // the store has answered for id: its session is only refreshed from now on
+	renewing bool            // a term's renewals keep the session
 	freed    chan struct{}   // the last hold has been released; nil while nobody waits for that
 	base     context.Context // Run's, without its end
 	id       string
 	drawn    *world.World // what drew id
 	logger   *slog.Logger // names id
-	used     bool         // id has been given to the store
-	started  bool         // the store has answered for id: its session is only refreshed from now on
 	session  *Session     // the current one
 	holds    int          // of all sessions
-	renewing bool         // a term's renewals keep the session
 	keeper   *keeper
 	term     *Term     // until its lease is released
 	overdue  *Term     // its work goes on past its lease
@@ -103,12 +105,12 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 
 // Run campaigns, calls lead while this replica leads, and starts over. It returns nil once ctx has ended or lead has
 // returned ErrStop, and an error only for a fault that no retry can heal (store.ErrPermanent); in either case the work
-// has returned by then, and every Hold has been released.
+// has returned by then, and every Hold has been released. It calls lead on its own goroutine.
 //
 // The context of lead ends, with its cause, guard before anyone else can lead, and when ctx ends or Resign is called; in
 // the latter two the lease goes on being renewed until lead has returned. An error, a panic or a runtime.Goexit of lead
 // while its context lives ends the term and is followed by a cool-down that grows from one such end to the next; so does
-// nil, which is a voluntary end.
+// nil, which is a voluntary end. After a runtime.Goexit Run goes on as ever, but where it would return its goroutine ends.
 //
 // Run may be called again after it has returned; a second one at the same time is an error.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context, *Term) error) (err error) {
@@ -116,41 +118,64 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context, *Term) err
 	if err != nil {
 		return err
 	}
-	err = e.loop(ctx, lead)
-	apart(e.end)
-	return err
-}
-
-// loop is the state machine: it campaigns, serves a term, cools down where the term's end asks for it, and campaigns
-// again. It does so in steps, between which it rests nearly all the time: there may be thousands of elections, and what
-// talks to the store or to a log takes a deep stack, which this goroutine would keep.
-func (e *Elector) loop(ctx context.Context, lead lead) error {
+	defer apart(e.end)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	e.watching, e.subscribed, e.lead = ctx, false, lead
-	next := step{do: e.campaign}
-	for next.do != nil {
-		if next.pause > 0 {
-			world.Rest(next.ctx, next.pause, next.signal)
-		}
-		apart(func() { next = next.do() })
-	}
-	return next.fault
+	e.watching, e.subscribed, e.lead, e.next, e.exits = ctx, false, lead, step{}, false
+	e.loop()
+	return e.next.fault
 }
 
-// step is what comes next, and when.
+// loop is the state machine: it campaigns, calls lead while it has a term, cools down where the term's end asks for it, and
+// campaigns again. All else is done apart: there may be thousands of elections, each of which waits nearly all the time,
+// and what talks to the store or to a log takes a deep stack, which this goroutine would keep.
+func (e *Elector) loop() {
+	exits := true
+	defer func() {
+		if exits {
+			e.exits = true
+			e.loop()
+		}
+	}()
+	for !e.next.over {
+		if e.next.pause > 0 {
+			var hint <-chan struct{}
+			if e.next.heeds {
+				hint = e.wake
+			}
+			world.Rest(e.watching, e.next.pause, hint)
+		}
+		apart(func() { e.next = e.campaign() })
+		switch t := e.next.term; {
+		case t == nil:
+		case e.exits:
+			apart(func() { e.work(t) })
+		default:
+			e.work(t)
+		}
+	}
+	exits = false
+}
+
+// step is what comes next: to call lead for a term, or to campaign after a pause, unless Run is over.
 type step struct {
-	do     func() step // nil: Run ends
-	fault  error       // with this
-	pause  time.Duration
-	ctx    context.Context // its end cuts the pause short
-	signal <-chan struct{} // so does this; nil is none
+	term  *Term
+	pause time.Duration
+	heeds bool // a hint cuts the pause short
+	over  bool
+	fault error // with which Run is over; nil is none
 }
 
 // again returns the next attempt.
-func (e *Elector) again(pause time.Duration, signal <-chan struct{}) step {
+func (e *Elector) again(pause time.Duration) step {
 	e.expect(pause)
-	return step{do: e.campaign, pause: pause, ctx: e.watching, signal: signal}
+	return step{pause: pause}
+}
+
+// sleep returns the next attempt, which a hint brings forward.
+func (e *Elector) sleep(pause time.Duration) step {
+	e.expect(pause)
+	return step{pause: pause, heeds: true}
 }
 
 // apart runs f on a goroutine of its own and waits for it.

@@ -13,7 +13,10 @@ import (
 	"github.com/go-singleton/singleton/store"
 )
 
-var errReturned = errors.New("election: lead has returned")
+var (
+	errReturned = errors.New("election: lead has returned")
+	errExits    = errors.New("election: lead called runtime.Goexit")
+)
 
 // start begins a term.
 func (e *Elector) start(won *won) step {
@@ -22,25 +25,47 @@ func (e *Elector) start(won *won) step {
 	}
 	t.life = lifetime.New(e.base, won.sent, won.lease.TTL, ErrExpired)
 	t.ctx, t.cancel = context.WithCancelCause(e.watching)
-	t.life.AlsoCancel(t.cancel)
 	t.log = e.log() // names the session that it leads on, which may be over when the term is
 	e.compareClocks(t, won.lease.Time, won.replied)
 	e.elected(t)
-	go e.work(t)
-	return e.serving(t, interval(t.granted)-time.Since(t.asked))
+	e.plan(t, interval(t.granted)-time.Since(t.asked))
+	t.life.OnEnd(func(cause error) {
+		t.cancel(cause)
+		t.ended.Do(func() { t.steps.Go(func() { e.over(t) }) })
+	})
+	return step{term: t}
 }
 
-// serving returns the next renewal of t, or its end where that comes first.
-func (e *Elector) serving(t *Term, pause time.Duration) step {
-	e.expect(max(pause, t.granted))
-	return step{do: func() step { return e.serve(t) }, pause: pause, ctx: t.life.Context()}
+// plan has the lease of t renewed after pause, unless t is over. A timer does it, because Run's goroutine is at work.
+func (e *Elector) plan(t *Term, pause time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t.stopped {
+		return
+	}
+	e.due = e.within(max(pause, t.granted))
+	t.steps.Add(1)
+	if t.renewal == nil {
+		t.renewal = time.AfterFunc(pause, func() {
+			defer t.steps.Done()
+			e.world.WaitTurn()
+			e.serve(t)
+		})
+		return
+	}
+	t.renewal.Reset(pause)
 }
 
-// serve renews the lease, or ends the term when its work has returned, its lease is over or the store refuses.
-func (e *Elector) serve(t *Term) step {
-	ctx := t.life.Context()
-	if ctx.Err() != nil {
-		return e.finish(t)
+// serve renews the lease, or ends the term when the store refuses.
+func (e *Elector) serve(t *Term) {
+	ctx, cancel := context.WithCancel(e.base) // that of life would stay in memory until the term ends
+	defer cancel()
+	e.mu.Lock()
+	stopped := t.stopped
+	t.call = cancel
+	e.mu.Unlock()
+	if stopped || t.life.Over() != nil {
+		return
 	}
 	granted, pause, refusal := e.pulse.extend(ctx, t.life, t.granted, func(ctx context.Context, sent world.Instant) (time.Duration, error) {
 		return e.renew(ctx, t, sent)
@@ -48,25 +73,43 @@ func (e *Elector) serve(t *Term) step {
 	if refusal != nil { // the lease is not ours, or the session has ended
 		e.heard(t.lease.Replica, refusal)
 		t.life.End(refusal)
-		return e.finish(t)
+		return
 	}
 	t.granted = granted
-	return e.serving(t, pause)
+	e.plan(t, pause)
 }
 
-// finish ends a term: its work has returned, or its lease is over. It returns when both is so, and the lease has been
-// released where it was still ours.
-func (e *Elector) finish(t *Term) step {
+// over is what becomes of a term at its end: its work has returned, or its lease is over, and the work may go on.
+func (e *Elector) over(t *Term) {
+	e.world.WaitTurn()
+	e.mu.Lock()
+	t.stopped = true
+	if t.renewal.Stop() {
+		t.steps.Done()
+	}
+	if t.call != nil {
+		t.call()
+	}
+	e.mu.Unlock()
 	e.keepAgain()
-	e.lost(t, t.life.Over()) // the work may go on, the term does not
+	e.lost(t, t.life.Over())
 	e.outlast(t)
+}
+
+// finish ends a term whose work has returned. It gives the lease up where it was still ours, and returns what comes next.
+func (e *Elector) finish(t *Term, w work) step {
+	w.judge(t)
+	t.life.End(w.cause) // not valid any more before anyone else can be
+	e.expect(0)
+	close(t.returned)
+	t.steps.Wait()
+	e.world.WaitTurn()
 	lasted := time.Since(t.asked)
 
-	w := &t.work
 	if !errors.Is(w.over, ErrLost) {
 		e.release(t.lease, max(e.cfg.Lease/5, tidying))
 	}
-	e.report(t)
+	e.report(t, w)
 	e.tell(store.Leader{})
 	e.mu.Lock()
 	e.term = nil
@@ -79,9 +122,9 @@ func (e *Elector) finish(t *Term) step {
 	var pause time.Duration
 	switch {
 	case errors.Is(w.over, ErrExpired) && errors.Is(t.fault, store.ErrPermanent):
-		return step{fault: e.permanent(t.fault)}
+		return e.permanent(t.fault)
 	case errors.Is(w.err, ErrStop):
-		return step{}
+		return step{over: true}
 	case w.early, w.panicked:
 		pause = e.longerRest()
 	case errors.Is(w.cause, ErrResigned):
@@ -90,7 +133,7 @@ func (e *Elector) finish(t *Term) step {
 	if lasted > longCoolDown {
 		e.cool = nil
 	}
-	return e.again(pause, nil)
+	return e.again(pause)
 }
 
 // elected makes t the current term.
@@ -114,8 +157,7 @@ func (e *Elector) lost(t *Term, cause error) {
 }
 
 // report logs how t has ended: when its lease has been given up, because a log that nobody reads may block for ever.
-func (e *Elector) report(t *Term) {
-	w := &t.work
+func (e *Elector) report(t *Term, w work) {
 	level := slog.LevelInfo
 	if errors.Is(t.cause, ErrExpired) || errors.Is(t.cause, ErrLost) || errors.Is(t.cause, store.ErrEnded) {
 		level = slog.LevelWarn
@@ -126,41 +168,43 @@ func (e *Elector) report(t *Term) {
 	case w.failed:
 		t.log.Error("work failed", "token", t.Token(), "error", w.err)
 	}
-	t.log.Log(t.life.Context(), level, "term has ended", "token", t.Token(), "cause", t.cause)
+	t.log.Log(e.base, level, "term has ended", "token", t.Token(), "cause", t.cause)
 }
 
-// work calls lead, notes what has become of it, and ends the term.
+// work calls lead, and ends the term when it has returned.
 func (e *Elector) work(t *Term) {
-	w := &t.work
-	w.err, w.panicked = errors.New("election: lead called runtime.Goexit"), true
-	defer close(t.returned)
+	err, panicked := errExits, true
 	defer func() {
+		w := work{err: err, panicked: panicked}
 		if r := recover(); r != nil {
 			w.err, w.stack = fmt.Errorf("election: lead panicked: %v", r), string(debug.Stack())
 		}
-		w.early = t.ctx.Err() == nil
-		w.failed = !errors.Is(w.err, ErrStop) && w.err != nil &&
-			(w.early || !errors.Is(w.err, context.Cause(t.ctx)) && !errors.Is(w.err, t.ctx.Err()))
-		switch {
-		case !w.early:
-			w.cause = context.Cause(t.ctx)
-		case w.err != nil:
-			w.cause = w.err
-		default:
-			w.cause = errReturned
-		}
-		w.over = t.life.Over()
-		t.life.End(w.cause) // not valid any more before anyone else can be
+		apart(func() { e.next = e.finish(t, w) })
 	}()
-	w.err = e.lead(t.ctx, t)
-	w.panicked = false
+	err = e.lead(t.ctx, t)
+	panicked = false
+}
+
+// judge notes what the work's return means, and why t has ended or is to end.
+func (w *work) judge(t *Term) {
+	w.early = t.ctx.Err() == nil
+	w.failed = !errors.Is(w.err, ErrStop) && w.err != nil &&
+		(w.early || !errors.Is(w.err, context.Cause(t.ctx)) && !errors.Is(w.err, t.ctx.Err()))
+	switch {
+	case !w.early:
+		w.cause = context.Cause(t.ctx)
+	case w.err != nil:
+		w.cause = w.err
+	default:
+		w.cause = errReturned
+	}
+	w.over = t.life.Over()
 }
 
 // renew extends lease and session.
 func (e *Elector) renew(ctx context.Context, t *Term, sent world.Instant) (time.Duration, error) {
-	e.expect(t.lease.TTL)
 	g, err := e.leases.Renew(ctx, t.lease)
-	if t.life.Context().Err() == nil {
+	if t.life.Over() == nil {
 		t.fault = err
 	}
 	if err != nil {
@@ -199,7 +243,6 @@ func (e *Elector) compareClocks(t *Term, store time.Time, replied world.Instant)
 func (e *Elector) outlast(t *Term) {
 	timer := time.NewTimer(max(t.life.UntilDeadline(), lifetime.Guard(t.lease.TTL)/2))
 	defer timer.Stop()
-	e.expect(unlimited)
 	select {
 	case <-t.returned:
 		return

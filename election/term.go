@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +22,16 @@ type Term struct {
 	cancel context.CancelCauseFunc
 	asked  time.Time // when the lease was
 
-	granted time.Duration // by the last renewal
+	// Guarded by Elector.mu.
+	renewal *time.Timer // the next one
+	call    func()      // ends the one that is under way
+	stopped bool        // there will be no other
+
+	granted time.Duration  // by the last renewal
+	ended   sync.Once      // has its end begun
+	steps   sync.WaitGroup // renewals, and that end
 
 	log   *slog.Logger
-	work  work
 	fault error // of the last renewal; nil where it did not fail
 	cause error // of its end; nil before that
 

@@ -38,14 +38,14 @@ type Lifetime struct {
 	mu      sync.Mutex
 	ctx     context.Context // nil until somebody wants it
 	cancel  context.CancelCauseFunc
-	also    context.CancelCauseFunc // called with it; nil is none
-	doubted chan struct{}           // receives when a doubt arises; nil until somebody wants to know
-	timer   *time.Timer             // looks at the clocks; nil while nobody waits for the end, and before the first grant
-	sent    world.Instant           // of the last grant; zero before the first
-	span    time.Duration           // from sent to the end
-	guard   time.Duration           // from the end to the deadline
-	suspect time.Time               // when the doubt arose; zero without one
-	cause   error                   // why it is over; nil while it is not
+	onEnd   func(cause error) // nil is none
+	doubted chan struct{}     // receives when a doubt arises; nil until somebody wants to know
+	timer   *time.Timer       // looks at the clocks; nil while nobody waits for the end, and before the first grant
+	sent    world.Instant     // of the last grant; zero before the first
+	span    time.Duration     // from sent to the end
+	guard   time.Duration     // from the end to the deadline
+	suspect time.Time         // when the doubt arose; zero without one
+	cause   error             // why it is over; nil while it is not
 }
 
 // New starts a lifetime that was asked for at sent and granted for ttl. Its context is a child of parent; onExpire is
@@ -53,7 +53,6 @@ type Lifetime struct {
 func New(parent context.Context, sent world.Instant, ttl time.Duration, onExpire error) *Lifetime {
 	l := newLifetime(parent, onExpire)
 	l.grant(sent, ttl)
-	l.Context() // somebody waits for its end
 	return l
 }
 
@@ -101,11 +100,14 @@ func (l *Lifetime) Context() context.Context {
 	return l.ctx
 }
 
-// AlsoCancel has cancel called, with the cause, before anyone is told that the lifetime is over.
-func (l *Lifetime) AlsoCancel(cancel context.CancelCauseFunc) {
+// OnEnd has f called, with the cause, before anyone is told that the lifetime is over: once or more, and by several
+// goroutines at once.
+func (l *Lifetime) OnEnd(f func(cause error)) {
 	l.mu.Lock()
 	defer l.unlock()
-	l.also = cancel
+	l.onEnd = f
+	l.look()
+	l.arm()
 }
 
 // Valid compares the clocks and reports whether the grant certainly holds. The first false, save that of a suspect or
@@ -228,7 +230,7 @@ func (l *Lifetime) look() bool {
 // arm sets the timer to the next time at which the clocks must be compared; mu is held. It comes at least once a guard,
 // because a timer sleeps through a suspended machine's lease.
 func (l *Lifetime) arm() {
-	if l.cause != nil || l.ctx == nil || l.sent == (world.Instant{}) {
+	if l.cause != nil || l.ctx == nil && l.onEnd == nil || l.sent == (world.Instant{}) {
 		return
 	}
 	_, mono := l.world.Since(l.sent)
@@ -252,7 +254,7 @@ func (l *Lifetime) tick() {
 
 // unlock releases mu; a lifetime that is over has its context cancelled before anyone is told so.
 func (l *Lifetime) unlock() {
-	cause, timer, cancel, also := l.cause, l.timer, l.cancel, l.also
+	cause, timer, cancel, onEnd := l.cause, l.timer, l.cancel, l.onEnd
 	l.mu.Unlock()
 	if cause == nil {
 		return
@@ -263,7 +265,7 @@ func (l *Lifetime) unlock() {
 	if cancel != nil {
 		cancel(cause)
 	}
-	if also != nil {
-		also(cause)
+	if onEnd != nil {
+		onEnd(cause)
 	}
 }
