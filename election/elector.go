@@ -41,7 +41,7 @@ type Elector struct {
 	queue  queue
 	wake   chan struct{} // the lease may be free
 	keeps  sync.WaitGroup
-	world  *world.World // of the present Run
+	world  *world.World // of the last Run, and of New before the first
 
 	// What one goroutine at a time uses: Run's, or that of a renewal while Run's is at work.
 	pulse pulse
@@ -72,7 +72,6 @@ type Elector struct {
 	freed    chan struct{}   // the last hold has been released; nil while nobody waits for that
 	base     context.Context // Run's, without its end
 	id       string
-	drawn    *world.World // what drew id
 	logger   *slog.Logger // names id
 	session  *Session     // the current one
 	holds    int          // of all sessions
@@ -96,7 +95,8 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 	e.cfg.Info = bytes.Clone(cfg.Info)
 	e.cfg.Logger = cfg.Logger.With("group", cfg.Group)
 	e.queue.log = e.cfg.Logger
-	e.draw(world.From(context.Background()))
+	e.world = world.From(context.Background())
+	e.draw()
 	if cfg.Lease < shortLease {
 		e.log().Warn("lease is short: brief pauses of a process or the network will end terms", "lease", cfg.Lease)
 	}
@@ -209,13 +209,14 @@ func (e *Elector) begin(ctx context.Context) error {
 	}
 	e.running, e.open = true, true
 	e.base = context.WithoutCancel(ctx)
-	e.world = world.From(ctx)
-	e.pulse = pulse{world: e.world, trouble: trouble{log: e.log, call: "lease"}}
+	w := world.From(ctx)
+	e.pulse = pulse{world: w, trouble: trouble{log: e.log, call: "lease"}}
 	e.cool = nil
 	e.taken = nil
 	e.told, e.far, e.idle = store.Leader{}, 0, min(3*e.cfg.Lease, store.MaxDuration)
-	if e.used || e.drawn != e.world {
-		e.draw(e.world)
+	if e.used || e.world != w {
+		e.world = w
+		e.draw()
 	}
 	e.session = e.newSession()
 	return nil
@@ -248,8 +249,8 @@ func (e *Elector) close() bool {
 }
 
 // draw takes a new ID; mu is held, save in New.
-func (e *Elector) draw(w *world.World) {
-	e.id, e.drawn = e.cfg.ID+"-"+w.Suffix(), w
+func (e *Elector) draw() {
+	e.id = e.cfg.ID + "-" + e.world.Suffix()
 	e.logger = e.cfg.Logger.With("replica", e.id)
 	e.used, e.started = false, false
 }

@@ -20,9 +20,7 @@ var (
 
 // start begins a term.
 func (e *Elector) start(won *won) step {
-	t := &Term{
-		lease: won.lease, session: won.session, asked: won.sent.Mono, granted: won.lease.TTL, returned: make(chan struct{}),
-	}
+	t := &Term{lease: won.lease, session: won.session, asked: won.sent.Mono, granted: won.lease.TTL, atWork: true}
 	t.life = lifetime.New(e.base, won.sent, won.lease.TTL, ErrExpired)
 	t.ctx, t.cancel = context.WithCancelCause(e.watching)
 	t.log = e.log() // names the session that it leads on, which may be over when the term is
@@ -90,10 +88,16 @@ func (e *Elector) over(t *Term) {
 	if t.call != nil {
 		t.call()
 	}
+	atWork := t.atWork
+	if atWork {
+		t.returned = make(chan struct{})
+	}
 	e.mu.Unlock()
 	e.keepAgain()
 	e.lost(t, t.life.Over())
-	e.outlast(t)
+	if atWork {
+		e.outlast(t)
+	}
 }
 
 // finish ends a term whose work has returned. It gives the lease up where it was still ours, and returns what comes next.
@@ -101,7 +105,12 @@ func (e *Elector) finish(t *Term, w work) step {
 	w.judge(t)
 	t.life.End(w.cause) // not valid any more before anyone else can be
 	e.expect(0)
-	close(t.returned)
+	e.mu.Lock()
+	t.atWork = false
+	if t.returned != nil {
+		close(t.returned)
+	}
+	e.mu.Unlock()
 	t.steps.Wait()
 	e.world.WaitTurn()
 	lasted := time.Since(t.asked)

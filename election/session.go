@@ -97,7 +97,7 @@ func (e *Elector) living() *Session {
 		return e.session
 	}
 	if e.session.holds > 0 || e.session.spent || !errors.Is(cause, ErrExpired) {
-		e.draw(e.world)
+		e.draw()
 	}
 	e.session = e.newSession()
 	return e.session

@@ -26,6 +26,7 @@ type Term struct {
 	renewal *time.Timer // the next one
 	call    func()      // ends the one that is under way
 	stopped bool        // there will be no other
+	atWork  bool        // lead has not returned
 
 	granted time.Duration  // by the last renewal
 	ended   sync.Once      // has its end begun
@@ -35,7 +36,7 @@ type Term struct {
 	fault error // of the last renewal; nil where it did not fail
 	cause error // of its end; nil before that
 
-	returned chan struct{} // closed when lead has
+	returned chan struct{} // closed when lead has; nil while nobody waits; Elector.mu guards it
 	done     chan struct{} // closed when the lease has been released, or is over; nil while nobody waits; Elector.mu guards it
 }
 

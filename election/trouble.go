@@ -18,8 +18,12 @@ const (
 // goroutine; the zero value logs nothing.
 type trouble struct {
 	log   func() *slog.Logger
-	call  string    // what is asked, for the log
-	since time.Time // begin of the spell that has been logged
+	call  string // what is asked, for the log
+	spell *spell // the one that goes on; nil is none
+}
+
+type spell struct {
+	since time.Time // when it was logged first
 	last  time.Time // when something was logged of it
 	said  string
 }
@@ -31,22 +35,22 @@ func (t *trouble) unanswered(err error) {
 		return
 	}
 	now, text := time.Now(), err.Error()
-	switch since := now.Sub(t.last); {
-	case t.since.IsZero():
-		t.since = now
-	case text != t.said && since >= otherReason, since >= sameReason:
+	switch {
+	case t.spell == nil:
+		t.spell = &spell{since: now}
+	case text != t.spell.said && now.Sub(t.spell.last) >= otherReason, now.Sub(t.spell.last) >= sameReason:
 	default:
 		return
 	}
-	t.last, t.said = now, text
+	t.spell.last, t.spell.said = now, text
 	t.log().Warn("store does not answer, trying again", "call", t.call, "error", err)
 }
 
 // answered ends a spell.
 func (t *trouble) answered() {
-	if t.since.IsZero() {
+	if t.spell == nil {
 		return
 	}
-	t.log().Info("store answers again", "call", t.call, "after", time.Since(t.since))
-	t.since, t.said = time.Time{}, ""
+	t.log().Info("store answers again", "call", t.call, "after", time.Since(t.spell.since))
+	t.spell = nil
 }

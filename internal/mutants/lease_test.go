@@ -257,7 +257,7 @@ var sessionMutants = []mutant{
 	{
 		name: "same-id-after-an-end", rule: "a session that has ended under a run is followed by one with another ID",
 		file:   "election/session.go",
-		old:    "if e.session.holds > 0 || e.session.spent || !errors.Is(cause, ErrExpired) {\n\t\te.draw(e.world)\n\t}\n",
+		old:    "if e.session.holds > 0 || e.session.spent || !errors.Is(cause, ErrExpired) {\n\t\te.draw()\n\t}\n",
 		new:    "_ = errors.Is(cause, ErrExpired)\n",
 		killer: test("./election", "TestErrEndedGivesANewIDWhileHoldsOnTheOldSessionLiveOn"),
 	},
