@@ -382,4 +382,18 @@ var redisStoreMutants = []mutant{
 		new:    "taken := e.taken\n",
 		killer: test("./election", "TestOfAHerdThatHearsOfTheNextLeaderOnlyThoseAskWhoComeFirst"),
 	},
+	{
+		name: "doctor-overlooks-replicas-behind-sentinels", rule: "whoever may be the primary one day is looked at",
+		file:   "store/redisstore/check.go",
+		old:    "for _, r := range known.replicas(ctx) {",
+		new:    "for _, r := range known.replicas(ctx)[:0] {",
+		killer: test("./store/redisstore", "TestSEC2CheckTriesEachServerBehindSentinels"),
+	},
+	{
+		name: "doctor-overlooks-a-refused-login", rule: "a server that does not let the user in is named",
+		file:   "store/redisstore/trial.go",
+		old:    "ping.Val() == nil && barred(",
+		new:    "err == nil && barred(",
+		killer: test("./store/redisstore", "TestSEC2CheckTriesEachServerBehindSentinels"),
+	},
 }

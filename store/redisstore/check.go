@@ -22,8 +22,8 @@ const standIn = "doctor"
 // Check looks at the server and tells, for each thing that leases and records depend on, how it is and what to do about
 // it: its version and role, replicas, what it keeps on disk, evictions, its clock and how soon it answers, what its user may
 // do, whether it takes writes and replicas receive them in time, and whether the keys of group hold what this package puts
-// there. In a cluster that is the primary that has them; what is not well with the others is added, and what the user may not
-// do on a replica; where no node tells the user who owns the slots, that is the only finding. lease is what the latency is
+// there. In a cluster that is the primary that has them; what is not well with the others is added, and, as behind Sentinels
+// that tell of replicas, what the user may not do on one; where no node tells the user who owns the slots, that is the only finding. lease is what the latency is
 // measured against; 0 is 15 s.
 //
 // It reads, and writes one key that nothing else uses, PREFIX:{GROUP}:probe, which it deletes again. With group "" it looks
@@ -75,15 +75,26 @@ func unmapped(err error) (Finding, bool) {
 	return t.permissions(), true
 }
 
-// checkUser tries what the user may do and what a write meets. In a cluster each node has users of its own, and any of them
-// may own the group's slot one day: what is not well with the others is added.
+// checkUser tries what the user may do and what a write meets. Each server has users of its own, and any of a cluster or
+// behind Sentinels may be the primary one day: what is not well with the others is added.
 func (s *Store) checkUser(ctx context.Context, group string) ([]Finding, error) {
 	var others []redis.UniversalClient
 	var more [][]any
+	var replicas []*redis.Client
+	defer func() {
+		for _, c := range replicas {
+			_ = c.Close()
+		}
+	}()
 	probe := s.key(group, "probe")
 	tried, err := ask(ctx, s, group, func(ctx context.Context, servers servers, c redis.UniversalClient) (trial, error) {
-		if nodes, ok := servers.(*cluster); ok {
-			others, more = nodes.others(ctx, c), nodes.needs()
+		switch known := servers.(type) {
+		case *cluster:
+			others, more = known.others(ctx, c), known.needs()
+		case *sentinels:
+			for _, r := range known.replicas(ctx) {
+				others, replicas = append(others, r), append(replicas, r)
+			}
 		}
 		t, err := try(ctx, c, s.replicas, s.prefix, probe, more)
 		if err != nil {

@@ -183,6 +183,52 @@ func TestCheckAsksSentinelsForThePrimary(t *testing.T) {
 	}
 }
 
+// TestSEC2CheckTriesEachServerBehindSentinels takes a command, and then all, away from a user on a replica alone.
+func TestSEC2CheckTriesEachServerBehindSentinels(t *testing.T) {
+	group := sentinels.get(t)
+	options := group.Options()
+	options.Username, options.Password = "few", "pw"
+	primary := group.Primary(t.Context())
+	i := slices.IndexFunc(group.Servers, func(s *redistest.Server) bool { return s != primary })
+	replica := group.Servers[i]
+	for _, c := range []struct {
+		change        func()
+		found, remedy string
+	}{
+		{func() {}, "", ""},
+		{
+			func() { do(t, replica.Client(), "ACL", "SETUSER", "few", "-evalsha") },
+			replica.Addr() + ": the user may not run evalsha", "ACL SETUSER its-name +evalsha",
+		},
+		{
+			func() { do(t, replica.Client(), "ACL", "DELUSER", "few") },
+			replica.Addr() + ": the server does not let the user in: WRONGPASS", "ACL SETUSER its-name as on the primary",
+		},
+	} {
+		grant(t, rules(t, "acl-check"), group.Servers...)
+		c.change()
+		s := redisstore.NewFailover(options, &redisstore.Options{Prefix: "acl-check"})
+		findings, err := s.Check(t.Context(), "g", 0)
+		must(t, err)
+		must(t, s.Close())
+		var wrong []redisstore.Finding
+		for _, f := range findings {
+			if f.Level == redisstore.LevelFail {
+				wrong = append(wrong, f)
+			}
+		}
+		if c.found == "" {
+			if len(wrong) != 0 {
+				t.Errorf("nothing is missing: %+v", wrong)
+			}
+			continue
+		}
+		if len(wrong) != 1 || wrong[0].Check != "permissions" || !strings.HasPrefix(wrong[0].Found, c.found) || !strings.HasPrefix(wrong[0].Remedy, c.remedy) {
+			t.Errorf("want %q: %+v", c.found, wrong)
+		}
+	}
+}
+
 func TestSEC2CheckNamesEachPermissionThatIsMissing(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client()

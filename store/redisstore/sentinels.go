@@ -163,6 +163,26 @@ func (s *sentinels) elect(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("a Sentinel (which has a user and a password of its own): %w", refusals[0])
 }
 
+// replicas returns clients of the servers that the first Sentinel to answer knows besides the primary: none where the user may
+// not ask. The caller closes them.
+func (s *sentinels) replicas(ctx context.Context) (clients []*redis.Client) {
+	for _, one := range s.ask {
+		attempt, cancel := context.WithTimeout(ctx, half(ctx, askLimit))
+		known, err := one.Replicas(attempt, s.name).Result()
+		cancel()
+		if err != nil {
+			continue
+		}
+		for _, r := range known {
+			o := *s.options
+			o.Addr = net.JoinHostPort(r["ip"], r["port"])
+			clients = append(clients, redis.NewClient(&o))
+		}
+		return clients
+	}
+	return nil
+}
+
 // half returns how long to ask before a call: at most half of the time that it has.
 func half(ctx context.Context, limit time.Duration) time.Duration {
 	if end, ok := ctx.Deadline(); ok {

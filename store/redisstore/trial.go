@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 // trial is what a user was refused that tried every command on a key of its own.
 type trial struct {
 	prefix   string
+	barred   string   // why the server does not let the user in; "" where it does
 	commands []string // refused ones
 	unknown  []string // ones that the server does not have
 	keys     bool     // refused
@@ -58,6 +60,10 @@ func try(ctx context.Context, c redis.UniversalClient, wanted replicas, prefix, 
 	if err != nil && !refused(err) {
 		return t, err
 	}
+	if ping := cmds[0].(*redis.Cmd); ping.Val() == nil && barred(cmp.Or(ping.Err(), err)) { // a login is refused for all
+		t.barred = err.Error()
+		return t, nil
+	}
 	for _, cmd := range cmds {
 		name := cmd.Name()
 		if name == "cluster" {
@@ -74,6 +80,15 @@ func try(ctx context.Context, c redis.UniversalClient, wanted replicas, prefix, 
 		}
 	}
 	return t, nil
+}
+
+// barred tells whether an error is that of a server which does not know the user or the password.
+func barred(err error) bool {
+	if err == nil {
+		return false
+	}
+	class, _ := redisclient.Classify(err.Error())
+	return class == redisclient.Permanent && !strings.Contains(err.Error(), "NOPERM") && !strings.Contains(err.Error(), "unknown command")
 }
 
 // listen subscribes to channels that hints come over, and unsubscribes.
@@ -139,6 +154,8 @@ func (t trial) permissions() Finding {
 		rules, refused = append(rules, "&"+t.prefix+":*"), append(refused, "use the channels "+t.prefix+":*")
 	}
 	switch {
+	case t.barred != "":
+		return f.fail("the server does not let the user in: "+t.barred, "ACL SETUSER its-name as on the primary, with the same password")
 	case len(t.unknown) > 0:
 		return f.fail("the server does not know "+strings.Join(t.unknown, ", "), redisclient.TooOld)
 	case len(rules) > 0:
