@@ -47,8 +47,8 @@ var redlockStoreMutants = []mutant{
 	{
 		name: "redlock-settles-another-attempt", rule: "a token goes to the attempt that it was made for",
 		file:   "store/redlock/lua/settle.lua",
-		old:    " or attempt ~= ARGV[3] then",
-		new:    " then",
+		old:    "nonce ~= ARGV[2] or not tried then",
+		new:    "nonce ~= ARGV[2] then",
 		killer: test("./store/redlock", likeARealOne),
 	},
 	{
@@ -274,5 +274,19 @@ var redlockStoreMutants = []mutant{
 		old:    "sure: true, but: has.Keys}",
 		new:    "sure: true}",
 		killer: test("./store/redlock", "TestQ5ACopyBringsAFullInboxPageByPage"),
+	},
+	{
+		name: "redlock-lost-lease-comes-back", rule: "a lease that was called lost stays lost",
+		file:   "store/redlock/leases.go",
+		old:    "\tif t.lost() {\n\t\treturn store.Grant{}, store.ErrLost\n\t}\n",
+		new:    "",
+		killer: test("./store/redlock", "TestALeaseThatIsCalledLostStaysLost"),
+	},
+	{
+		name: "redlock-commit-of-a-minority-is-lost", rule: "a commit is called lost only where no server has it",
+		file:   "store/redlock/ledger.go",
+		old:    "if len(told.links) == len(s.links) && !somewhere {",
+		new:    "if len(told.links) == len(s.links) {",
+		killer: test("./store/redlock", "TestACommitIsLostOnlyWhereNoServerHasIt"),
 	},
 }

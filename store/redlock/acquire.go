@@ -137,8 +137,10 @@ func (s *Store) try(ctx context.Context, group string, c store.Candidate, longes
 		p.withdraw(ctx, tag(ctx))
 		return store.Lease{}, err
 	}
+	if !s.lead(l, c.Info, p.began) {
+		return store.Lease{}, store.ErrLost
+	}
 	s.promise(group, c.ID, p.began.Add(c.TTL), true)
-	s.lead(l, c.Info, p.began)
 	p.won.Store(true)
 	p.even(ctx, l, nil)
 	return l, nil

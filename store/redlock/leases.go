@@ -19,9 +19,14 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 	}
 	defer end()
 	l.TTL = l.TTL.Truncate(time.Millisecond)
+	t := s.known(l)
+	if t.lost() {
+		return store.Grant{}, store.ErrLost
+	}
 	longest, began := s.remember(l.Group, l.TTL, 0), time.Now()
+	t.asks(began)
 	answers := ask(ctx, s, query{group: l.Group, changes: true}, func(ctx context.Context, n node) (renewed, error) {
-		return n.renew(ctx, l, s.known(l).leads())
+		return n.renew(ctx, l, t.leads())
 	})
 	done := count{s: s}
 	var clocks []time.Time
@@ -56,13 +61,14 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) (store.Grant, error) {
 			s.mend(ctx, l, began, heard, answers)
 			return store.Grant{TTL: l.TTL, Time: median(clocks)}, nil
 		case lost > spare:
+			t.lose()
 			return store.Grant{}, store.ErrLost
 		case lost+ended > spare && ended > 0:
 			return store.Grant{}, store.ErrEnded
 		}
 	}
 	for _, v := range heard {
-		s.repair(ctx, l, s.known(l), v)
+		s.repair(ctx, l, t, v)
 	}
 	return store.Grant{}, done.short(ctx, "renew")
 }
@@ -75,6 +81,9 @@ func (s *Store) repair(ctx context.Context, l store.Lease, t *term, v vote[renew
 	}
 	answers := ask(ctx, s, query{group: l.Group, changes: true, to: []*link{v.link}}, func(ctx context.Context, n node) (renewed, error) {
 		var info []byte
+		if t.lost() {
+			return renewed{}, store.ErrLost
+		}
 		if t != nil {
 			info = t.info
 		}

@@ -24,6 +24,9 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, number uint64, change
 		return err
 	}
 	defer t.leave()
+	if t.lost() {
+		return s.applied(ctx, l, number)
+	}
 	if !t.restored {
 		if err := s.restore(ctx, t); err != nil {
 			if errors.Is(err, store.ErrLost) {
@@ -64,18 +67,46 @@ func copied(changes []store.Change) []store.Change {
 	return kept
 }
 
-// applied answers a commit under a lease that is not held: what has been applied is done all the same.
+// applied answers a commit under a lease that is not held: what has been applied is done all the same. One that a minority has is
+// neither done nor not: whoever leads next decides, and so it is where a node does not say what it has.
 func (s *Store) applied(ctx context.Context, l store.Lease, number uint64) error {
-	at, err := s.position(ctx, l.Group)
-	switch {
-	case err != nil:
-		return err
-	case at.Token != l.Token || number > at.Number:
-		return store.ErrLost
-	case number < at.Number:
-		return store.ErrStale
+	answers := ask(ctx, s, query{group: l.Group}, func(ctx context.Context, n node) (report, error) {
+		return n.head(ctx, l.Group, nil)
+	})
+	told := count{s: s}
+	var sure []head
+	somewhere := false
+	for v := range answers.all(ctx) {
+		if v.err != nil {
+			told.fail(v.link, v.err)
+			continue
+		}
+		if err := told.add(v.link, v.value.Run); err != nil {
+			return err
+		}
+		at := v.value.Head.position()
+		somewhere = somewhere || at.Token == l.Token && at.Number >= number
+		if v.value.doubt(v.durable) == "" {
+			sure = append(sure, v.value.Head)
+		}
+		settled, ok := s.agreed(sure, len(s.links)-len(told.links))
+		switch at := settled.position(); {
+		case !ok:
+		case at.Token == l.Token && at.Number > number:
+			return store.ErrStale
+		case at.Token == l.Token && at.Number == number:
+			return nil
+		case at.Token > l.Token:
+			return store.ErrLost
+		}
 	}
-	return nil
+	if len(told.links) == len(s.links) && !somewhere {
+		return store.ErrLost
+	}
+	if somewhere {
+		told.faults = append(told.faults, fault{s.links[0], "a minority has made the commit, and the lease is over: whoever leads next decides", false})
+	}
+	return told.short(ctx, "commit")
 }
 
 // holds returns store.ErrLost when a majority does not know the lease, and nil when one does.
@@ -100,6 +131,7 @@ func (s *Store) holds(ctx context.Context, l store.Lease) error {
 		case held.reached():
 			return nil
 		case lost > len(s.links)-s.quorum:
+			s.known(l).lose()
 			return store.ErrLost
 		}
 	}

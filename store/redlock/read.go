@@ -72,6 +72,9 @@ func (s *Store) reading(ctx context.Context, group string, l *store.Lease, bucke
 	kept := *l
 	r.lease = &kept
 	t := s.term(kept)
+	if t.lost() {
+		return nil, store.ErrLost
+	}
 	if err := t.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -174,6 +177,7 @@ func (r *reading) pages(ctx context.Context, keys []string) ([]page, error) {
 		case r.lease != nil && !v.value.Held && !r.sure:
 			told.excuse(v.link, "does not hold the lease for this leader")
 			if lost++; lost > len(r.links)-r.quorum {
+				r.known(*r.lease).lose()
 				return nil, store.ErrLost
 			}
 			continue

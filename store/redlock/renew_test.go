@@ -56,6 +56,41 @@ func TestRenewByWhatNodesAnswer(t *testing.T) {
 	}
 }
 
+// A repair that comes late may put a lease back that was called lost: it stays lost, or its leader would be told so and then
+// that it leads.
+func TestALeaseThatIsCalledLostStaysLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		nodes, s := stubs(t, 3, Config{})
+		l, err := s.Acquire(within(t), "g", candidate("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		l.TTL = time.Minute
+		nodes[0].renewal, nodes[1].renewal = renewLost, renewLost
+		if _, err := s.Renew(within(t), l); !errors.Is(err, store.ErrLost) {
+			t.Errorf("got %v, want that it is lost", err)
+		}
+		synctest.Wait()
+		nodes[0].renewal, nodes[1].renewal = renewDone, renewDone
+		if _, err := s.Renew(within(t), l); !errors.Is(err, store.ErrLost) {
+			t.Errorf("got %v from a renewal, want that it is lost still", err)
+		}
+		if err := readAll(within(t), s, l); !errors.Is(err, store.ErrLost) {
+			t.Errorf("got %v from a read, want that it is lost still", err)
+		}
+		if err := s.Commit(within(t), l, 1, nil); !errors.Is(err, store.ErrLost) {
+			t.Errorf("got %v from a commit, want that it is lost still", err)
+		}
+		synctest.Wait()
+		for _, n := range nodes {
+			if n.times("repair")+n.times("write") > 0 {
+				t.Errorf("%s was asked to repair or to write", n.id)
+			}
+		}
+	})
+}
+
 func TestJoinByWhatNodesAnswer(t *testing.T) {
 	minute, second, none, never := time.Minute, time.Second, time.Duration(0), time.Duration(-1)
 	for _, c := range []struct {

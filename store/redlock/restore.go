@@ -34,6 +34,7 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 		if !v.value.Held {
 			sure.excuse(v.link, "does not hold the lease for this leader")
 			if lost++; lost > len(s.links)-s.quorum {
+				t.lose()
 				return store.ErrLost
 			}
 			if t.isOutrun(v.link) && v.value.doubt(v.durable) == "" {

@@ -211,6 +211,7 @@ type twins struct {
 	said        []string
 	token       uint64
 	transfers   int
+	tries       int
 }
 
 func (d *twins) pick(of ...string) string { return of[d.rand.IntN(len(of))] }
@@ -227,6 +228,14 @@ func (d *twins) mine(l *store.Lease) {
 	if h, err := d.model.leader(d.ctx(), d.group); err == nil && h.Replica != "" && d.rand.IntN(4) > 0 {
 		l.Replica = h.Replica
 	}
+}
+
+// try names an attempt: one of the last.
+func (d *twins) try(last int) string {
+	if d.rand.IntN(4) == 0 {
+		d.tries++
+	}
+	return fmt.Sprintf("%016dt", max(0, d.tries-d.rand.IntN(last)))
 }
 
 func (d *twins) head() head {
@@ -257,7 +266,7 @@ func (d *twins) step() {
 	r := d.rand
 	l, at := d.lease(), d.head()
 	replica := store.Replica{ID: d.pick("a", "b", "c"), Info: []byte("info")}
-	attempt := fmt.Sprintf("%016dt", 1+r.IntN(4))
+	attempt := d.try(4)
 	var under *store.Lease
 	if r.IntN(2) == 0 {
 		under = &l
@@ -265,7 +274,7 @@ func (d *twins) step() {
 	bucket := d.pick("job", "run", "history/x", store.InboxBucket)
 	switch r.IntN(25) {
 	case 0, 1, 2:
-		attempt = fmt.Sprintf("%016dt", 1+r.IntN(3)/2)
+		attempt = d.try(2)
 		c := claim{Candidate: store.Candidate{Replica: replica, Nonce: l.Nonce, TTL: time.Hour, Session: 2 * time.Hour, Start: r.IntN(3) > 0}, Attempt: attempt}
 		d.both(fmt.Sprint("acquire ", c), func(n node) (any, error) { return n.acquire(d.ctx(), d.group, c) })
 	case 3, 4, 5:
@@ -274,7 +283,7 @@ func (d *twins) step() {
 			l.Token = d.token
 		}
 		d.mine(&l)
-		attempt = fmt.Sprintf("%016dt", 1+r.IntN(3)/2)
+		attempt = d.try(2)
 		d.both(fmt.Sprint("settle ", l, attempt), func(n node) (any, error) {
 			ok, s, err := n.settle(d.ctx(), l, attempt)
 			return simSettled{ok, s}, err

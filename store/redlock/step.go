@@ -41,6 +41,7 @@ func (s *Store) move(ctx context.Context, t *term, w write, send func(context.Co
 	}
 	switch {
 	case certain && p.lost > spare:
+		t.lose()
 		return store.ErrLost
 	case certain && p.lost == 0:
 		return store.ErrGap

@@ -18,6 +18,7 @@ type term struct {
 
 	mu    sync.Mutex
 	until time.Time // the lease's deadline; zero is not known
+	ended bool      // it was called lost: what a late repair puts on nodes is nobody's
 	asked time.Time // when it was asked for last
 
 	gate     chan struct{} // full while somebody has it
@@ -40,8 +41,8 @@ func newTerm(l store.Lease, info []byte) *term {
 	}
 }
 
-// lead begins the term of a lease that was asked for at began, or goes on with it.
-func (s *Store) lead(l store.Lease, info []byte, began time.Time) {
+// lead begins the term of a lease that was asked for at began, or goes on with it; false when that one was called lost.
+func (s *Store) lead(l store.Lease, info []byte, began time.Time) bool {
 	s.mu.Lock()
 	t := s.terms[l.Group]
 	if t == nil || !t.is(l) {
@@ -50,6 +51,7 @@ func (s *Store) lead(l store.Lease, info []byte, began time.Time) {
 	}
 	s.mu.Unlock()
 	t.last(began, l.TTL)
+	return !t.lost()
 }
 
 // known returns the term of a lease, nil where it was granted to another store.
@@ -80,7 +82,17 @@ func (t *term) last(began time.Time, ttl time.Duration) {
 	t.until, t.asked = began.Add(ttl-drift(ttl)), began
 }
 
-// renewed tells whether the lease was granted again after it was asked for at began.
+// asks notes that the lease is being renewed.
+func (t *term) asks(began time.Time) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = began
+}
+
+// renewed tells whether the lease was asked for again after it was asked for at began.
 func (t *term) renewed(began time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,7 +103,7 @@ func (t *term) renewed(began time.Time) bool {
 func (t *term) past() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.until.IsZero() && !time.Now().Before(t.until)
+	return t.ended || !t.until.IsZero() && !time.Now().Before(t.until)
 }
 
 // leads tells whether the lease is surely held: nobody has been granted another one. t may be nil.
@@ -101,7 +113,27 @@ func (t *term) leads() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.until.IsZero() && time.Now().Before(t.until)
+	return !t.ended && !t.until.IsZero() && time.Now().Before(t.until)
+}
+
+// lose notes that the lease is called lost, for good.
+func (t *term) lose() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+}
+
+// lost tells whether the lease was called lost. t may be nil.
+func (t *term) lost() bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
 }
 
 // enter waits for the gate.

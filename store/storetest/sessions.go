@@ -72,7 +72,7 @@ var sessionRules = []rule{
 		e.wait(short) // of several servers, each ends it a little after it was asked, and one that still knows it may answer next
 		_, err := e.s.Join(e.ctx, "g", store.Replica{ID: "a"}, long, false)
 		e.want(err, store.ErrEnded)
-		e.equal(e.ids(), "")
+		e.until(func() bool { return e.ids() == "" }) // of several servers, a slow one may know it a little longer still
 		e.join("a", long)
 		e.equal(e.ids(), "a ")
 	}},
@@ -163,7 +163,7 @@ func (e *env) endTogether(id string) {
 	e.Helper()
 	leader, err := e.s.Leader(e.ctx, "g")
 	e.must(err)
-	if left := e.sessionLeft(id); left > leader.Remaining+time.Millisecond || left < leader.Remaining-30*time.Second {
+	if left := e.sessionLeft(id); left > leader.Remaining+time.Second || left < leader.Remaining-30*time.Second {
 		e.Fatalf("%v of the session are left, %v of the lease", left, leader.Remaining)
 	}
 }
