@@ -67,7 +67,7 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 		if newest.At.Token != t.lease.Token {
 			if t.chosen != nil && t.chosen.From != newest {
 				// A node may have what was found before, under this token: whoever reads both could not tell which one counts.
-				return fmt.Errorf("%w: the ledger is not what was found when this term began; a new term will look again", store.ErrGap)
+				return t.broken("the ledger is not what was found when this term began")
 			}
 			t.chosen = &write{From: newest, To: to}
 		}
@@ -75,7 +75,7 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 	case bare == len(s.links): // a new group, made on some nodes already or on none, or one of which nothing at all is left
 		err = s.found(ctx, t, to)
 	case len(sure.links)+outrun >= s.quorum:
-		return fmt.Errorf("%w: a server that is needed for the records has taken a higher token; a new term will have a higher one", store.ErrGap)
+		return t.broken("a server that is needed for the records has taken a higher token")
 	default:
 		return s.tooFew(ctx, t, &sure, doubtful)
 	}
@@ -88,6 +88,14 @@ func (s *Store) restore(ctx context.Context, t *term) error {
 	t.at, t.restored = to, true
 	s.spells.End("ledger " + group)
 	return nil
+}
+
+// broken says that a term cannot go on with the ledger, unless it is over anyway: then whoever leads may be why.
+func (t *term) broken(why string) error {
+	if t.past() {
+		return fmt.Errorf("redlock: %s, and the lease is over", why)
+	}
+	return fmt.Errorf("%w: %s; a new term will look again, with a higher token", store.ErrGap, why)
 }
 
 // found makes an empty ledger.

@@ -77,8 +77,9 @@ func TestQ6ATermThatNeedsAServerWithAHigherTokenEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, c := range []struct {
 			repaired renewal
+			over     bool // the lease
 			want     error
-		}{{renewLost, nil}, {renewOutrun, store.ErrGap}} {
+		}{{renewLost, false, nil}, {renewOutrun, false, store.ErrGap}, {renewOutrun, true, nil}} {
 			nodes, s := stubs(t, 3, Config{})
 			l, err := s.Acquire(within(t), "g", candidate("a"))
 			if err != nil {
@@ -96,6 +97,9 @@ func TestQ6ATermThatNeedsAServerWithAHigherTokenEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
+			if c.over {
+				time.Sleep(l.TTL)
+			}
 			if err := readAll(within(t), s, l); err == nil || !errors.Is(err, c.want) && (c.want != nil || store.Definite(err)) {
 				t.Errorf("got %v after a repair of outcome %v, want %v", err, c.repaired, c.want)
 			}
