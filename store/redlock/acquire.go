@@ -199,7 +199,8 @@ func (p *campaign) hear(v vote[claimed], out int) (over bool, err error) {
 	}
 	_, holding := most(p.held)
 	hopeless := p.voters.blocked() && holding+out < p.quorum
-	knows := len(p.granted)-p.unsure >= p.quorum // else the others are heard, too, as far as they are not silent
+	knows := len(p.granted)-p.unsure >= p.quorum
+	knows = knows && (!p.repeats || p.standing() >= p.quorum) // else the others are heard, too, as far as they are not silent
 	return p.voters.reached() && knows || hopeless && !p.doubtful(), nil
 }
 
@@ -305,6 +306,20 @@ type settlement struct {
 	ok bool
 }
 
+// standing tells on how many nodes the lease stands already, with the highest token.
+func (p *campaign) standing() (nodes int) {
+	highest := uint64(0)
+	for _, v := range p.granted {
+		if v.value.Token > highest {
+			highest, nodes = v.value.Token, 0
+		}
+		if v.value.Token == highest && highest > 0 {
+			nodes++
+		}
+	}
+	return nodes
+}
+
 // token returns what is above every token that a majority can have settled before: that of the lease itself, if it is known
 // already, or a new one.
 func (p *campaign) token() (uint64, error) {
@@ -314,6 +329,9 @@ func (p *campaign) token() (uint64, error) {
 		clock = max(clock, uint64(max(0, v.value.Clock.UnixMicro())))
 	}
 	if known > 0 && known >= counter {
+		if p.standing() >= p.quorum { // what one node has lost stands on the others
+			return known, nil
+		}
 		fresh := true
 		for _, v := range p.granted {
 			fresh = fresh && (v.value.Token == known || v.value.Counter < known)

@@ -91,6 +91,20 @@ func TestAcquireByWhatNodesAnswer(t *testing.T) {
 	}
 }
 
+// TestAcquiringAgainGivesTheLeaseThatAMajorityHolds has one server of three lose a lease, but not its token, and answer first.
+func TestAcquiringAgainGivesTheLeaseThatAMajorityHolds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		nodes, s := stubs(t, 3, Config{})
+		for i, n := range nodes {
+			n.claim, n.hold = granted(9, 9), time.Duration(i+1)*time.Millisecond
+		}
+		nodes[0].claim, nodes[0].settled = granted(9, 0), false
+		if l, err := s.Acquire(within(t), "g", candidate("a")); err != nil || l.Token != 9 {
+			t.Errorf("token %d, %v, want 9", l.Token, err)
+		}
+	})
+}
+
 func TestQ2TheTokenIsAboveAllThatAMajorityCanKnow(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -284,6 +284,9 @@ func (d *twins) step() {
 		}
 		d.mine(&l)
 		attempt = d.try(2)
+		if h, err := d.model.leader(d.ctx(), d.group); err == nil && h.Attempt != "" && r.IntN(4) > 0 {
+			attempt = h.Attempt
+		}
 		d.both(fmt.Sprint("settle ", l, attempt), func(n node) (any, error) {
 			ok, s, err := n.settle(d.ctx(), l, attempt)
 			return simSettled{ok, s}, err
