@@ -75,14 +75,14 @@ var redlockStoreMutants = []mutant{
 	{
 		name: "redlock-not-repaired-in-need", rule: "a server that does not hold the lease is given it also when too few have renewed it",
 		file:   "store/redlock/leases.go",
-		old:    "\t\ts.repair(ctx, l, s.known(l), v)\n\t}\n\treturn store.Grant{}, done.short",
+		old:    "\t\ts.repair(ctx, l, t, v)\n\t}\n\treturn store.Grant{}, done.short",
 		new:    "\t\t_ = v\n\t}\n\treturn store.Grant{}, done.short",
 		killer: test("./store/redlock", "TestRenewByWhatNodesAnswer"),
 	},
 	{
 		name: "redlock-repaired-server-counts", rule: "a server that a renewal repairs does not count for it",
 		file:   "store/redlock/leases.go",
-		old:    "\t\treturn n.renew(ctx, l, s.known(l).leads())\n",
+		old:    "\t\treturn n.renew(ctx, l, t.leads())\n",
 		new:    "\t\tgot, err := n.renew(ctx, l, false)\n\t\tif err == nil && got.Outcome == renewLost {\n\t\t\treturn n.repair(ctx, l, nil, false)\n\t\t}\n\t\treturn got, err\n",
 		killer: test("./store/redlock", "TestRenewByWhatNodesAnswer"),
 	},
