@@ -159,7 +159,7 @@ func (m *model) giveUp(r *modelReplica) {
 		if err == nil {
 			return
 		}
-		if store.Definite(err) {
+		if store.Definite(err) || m.ctx.Err() != nil {
 			m.Fatalf("release by %s: %v", r.id, err)
 		}
 	}
