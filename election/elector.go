@@ -114,14 +114,12 @@ func New(leases store.Leases, cfg Config) (*Elector, error) {
 //
 // Run may be called again after it has returned; a second one at the same time is an error.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context, *Term) error) (err error) {
-	apart(func() { err = e.begin(ctx) })
+	var cancel context.CancelFunc
+	apart(func() { cancel, err = e.begin(ctx, lead) })
 	if err != nil {
 		return err
 	}
-	defer apart(e.end)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	e.watching, e.subscribed, e.lead, e.next, e.exits = ctx, false, lead, step{}, false
+	defer apart(func() { e.end(cancel) })
 	e.loop()
 	return e.next.fault
 }
@@ -200,13 +198,15 @@ func (e *Elector) longerRest() time.Duration {
 	return e.rest(e.cool.NextBackOff())
 }
 
-// begin prepares a Run.
-func (e *Elector) begin(ctx context.Context) error {
+// begin prepares a Run; cancel ends what watches.
+func (e *Elector) begin(ctx context.Context, lead lead) (cancel context.CancelFunc, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.running {
-		return errors.New("election: Run is running already")
+		return nil, errors.New("election: Run is running already")
 	}
+	e.watching, cancel = context.WithCancel(ctx)
+	e.subscribed, e.lead, e.next, e.exits = false, lead, step{}, false
 	e.running, e.open = true, true
 	e.base = context.WithoutCancel(ctx)
 	w := world.From(ctx)
@@ -219,11 +219,12 @@ func (e *Elector) begin(ctx context.Context) error {
 		e.draw()
 	}
 	e.session = e.newSession()
-	return nil
+	return cancel, nil
 }
 
 // end waits until nothing of a Run is left.
-func (e *Elector) end() {
+func (e *Elector) end(cancel context.CancelFunc) {
+	cancel()
 	for !e.close() {
 		<-e.freed
 		e.world.WaitTurn()
