@@ -78,6 +78,7 @@ func TestExtendMovesTheEnd(t *testing.T) {
 		w := world.From(t.Context())
 		start := w.Now()
 		l := lifetime.New(t.Context(), start, ttl, errExpired)
+		ended := l.Context().Done()
 		time.Sleep(4 * time.Second)
 		if !l.Extend(w.Now(), ttl) || l.Remaining() != 8898*time.Millisecond {
 			t.Fatalf("remaining %v", l.Remaining())
@@ -86,7 +87,7 @@ func TestExtendMovesTheEnd(t *testing.T) {
 		if !l.Extend(w.Now(), 5*time.Second) || l.Remaining() != 4448*time.Millisecond {
 			t.Fatalf("remaining %v", l.Remaining())
 		}
-		<-l.Context().Done()
+		<-ended
 		if got := time.Since(start.Mono); got != 8448*time.Millisecond {
 			t.Errorf("ended after %v", got)
 		}
@@ -156,17 +157,29 @@ func TestInvalidMeansCancelled(t *testing.T) {
 }
 
 func TestSuspendedMachineIsNoticedByTheTimerWithinAGuard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, w, ahead := skewed(t.Context())
-		l := lifetime.New(ctx, w.Now(), ttl, errExpired)
-		time.Sleep(1100 * time.Millisecond)
-		ahead.Store(int64(time.Hour))
-		jump := time.Now()
-		<-l.Context().Done()
-		if took := time.Since(jump); took > lifetime.Guard(ttl) {
-			t.Errorf("noticed after %v", took)
-		}
-	})
+	for name, wait := range map[string]func(*lifetime.Lifetime) <-chan struct{}{
+		"by who has its context": func(l *lifetime.Lifetime) <-chan struct{} { return l.Context().Done() },
+		"by who is called": func(l *lifetime.Lifetime) <-chan struct{} {
+			called := make(chan struct{})
+			var once sync.Once
+			l.OnEnd(func(error) { once.Do(func() { close(called) }) })
+			return called
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, w, ahead := skewed(t.Context())
+				ended := wait(lifetime.New(ctx, w.Now(), ttl, errExpired))
+				time.Sleep(1100 * time.Millisecond)
+				ahead.Store(int64(time.Hour))
+				jump := time.Now()
+				<-ended
+				if took := time.Since(jump); took > lifetime.Guard(ttl) {
+					t.Errorf("noticed after %v", took)
+				}
+			})
+		})
+	}
 }
 
 func TestWallClockSetBackDoesNotLengthen(t *testing.T) {
