@@ -70,6 +70,29 @@ func TestQ5WhatWasPutAsideForACopyEndsWithTheServer(t *testing.T) {
 	}
 }
 
+// TestQ5APageOfACopyThatComesAgainChangesNothing sends a page again after the one that takes back what is on it.
+func TestQ5APageOfACopyThatComesAgainChangesNothing(t *testing.T) {
+	for name, n := range map[string]node{"a real server": realNode(t), "a model": &simLink{to: newSimNode(&simScene{plan: simPlan{page: 1 << 20}}, 0)}} {
+		ask := claim{Candidate: store.Candidate{Replica: store.Replica{ID: "a"}, Nonce: "n", TTL: time.Hour, Session: time.Hour, Start: true}, Attempt: "t"}
+		l := store.Lease{Group: "g", Replica: "a", Nonce: "n", Token: 1, Grant: store.Grant{TTL: time.Hour}}
+		_, err := n.acquire(t.Context(), "g", ask)
+		if _, _, e := n.settle(t.Context(), l, "t"); e != nil {
+			err = errors.Join(err, e)
+		}
+		put, drop := store.Change{Bucket: "job", Key: "k", Value: []byte("v")}, store.Change{Bucket: "job", Key: "k", Delete: true}
+		for step, changes := range [][]store.Change{nil, {put}, {drop}} {
+			err = errors.Join(err, n.stage(t.Context(), "g", "copy", step, changes))
+		}
+		err = errors.Join(err, n.stage(t.Context(), "g", "copy", 1, []store.Change{put}), n.stage(t.Context(), "g", "copy", 3, nil))
+		if got, e := n.install(t.Context(), l, "copy", head{At: point{1, 1}}); err != nil || e != nil || got.Effect != writeDone {
+			t.Fatalf("%s: %v, %v, %v", name, got.Effect, err, e)
+		}
+		if p, err := n.read(t.Context(), "g", &l, "job", nil); err != nil || len(p.Keys) != 0 {
+			t.Errorf("%s has %v, %v", name, p.Keys, err)
+		}
+	}
+}
+
 // TestQ5AMessageIsDeletedForGoodByTheStepAfter deletes a message by a commit that nothing follows on: whoever leads next, and does
 // not know of the commit, finds the message.
 func TestQ5AMessageIsDeletedForGoodByTheStepAfter(t *testing.T) {
