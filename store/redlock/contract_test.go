@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -94,6 +95,7 @@ func TestContract(t *testing.T) {
 			list, admins, opened := few(t, nodes, "test"), clients(nodes), 0
 			prefix := func() string { return fmt.Sprintf("test%d", opened) }
 			storetest.Run(t, storetest.Harness{
+				Apart: time.Second,
 				Open: func(t *testing.T) store.Store {
 					opened++
 					return open(t, list, redlock.Config{Prefix: prefix(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})

@@ -21,6 +21,10 @@ type Harness struct {
 	Wipe func(t *testing.T)
 	// Fill puts the messages into group g's inbox in a quicker way than Post; nil is Post.
 	Fill func(t *testing.T, ids []string)
+
+	// Apart is how long after each other the servers of the store may hear of one call; 0 where there is one. By so much more the
+	// end of a session may differ from that of the lease that it was granted with.
+	Apart time.Duration
 }
 
 // Run checks all rules of the contract on the stores of h.

@@ -163,7 +163,7 @@ func (e *env) endTogether(id string) {
 	e.Helper()
 	leader, err := e.s.Leader(e.ctx, "g")
 	e.must(err)
-	if left := e.sessionLeft(id); left > leader.Remaining+time.Second || left < leader.Remaining-30*time.Second {
+	if left := e.sessionLeft(id); left > leader.Remaining+time.Millisecond+e.harness.Apart || left < leader.Remaining-30*time.Second {
 		e.Fatalf("%v of the session are left, %v of the lease", left, leader.Remaining)
 	}
 }
